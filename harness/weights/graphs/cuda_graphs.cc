@@ -1,7 +1,7 @@
 // CUDA graphs for a program that opens libtorch's CUDA part while it runs: a few functions around at::cuda::CUDAGraph.
 // Compiled by scripts/cuda_graphs.sh into libspecimen_graphs.so; its symbols are resolved when that is opened, after the
 // CUDA part. A function that answers an int gives 0, or 1 with the reason in specimen_graph_error. The peak of a GPU's memory
-// is here too: nothing else is compiled with the headers of the CUDA part.
+// and its streams are here too: nothing else is compiled with the headers of the CUDA part.
 
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -59,6 +59,11 @@ int specimen_gpu_peak(int device, std::uint64_t* bytes) {
         const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
         *bytes = static_cast<std::uint64_t>(stats.reserved_bytes[0].peak);
     });
+}
+
+// The stream on which this thread's work for GPU `device` runs.
+int specimen_gpu_stream(int device, void** stream) {
+    return attempt([&] { *stream = c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device)).stream(); });
 }
 
 // A capture to be: work runs on a stream of its own from now on. Null where there is none.

@@ -3,9 +3,13 @@
 //!
 //! libtorch looks once for who registered itself for CUDA, so the part has to be open before tensors are made.
 //! Opening it takes seconds and hundreds of megabytes, which a process that only uses the CPU does not pay.
+//!
+//! Convolutions in f32 compute in f32. libtorch's own choice on a GPU is TF32, which keeps 10 of the 23 bits of a factor's
+//! fraction: pictures and the features of metrics would differ from those of a CPU in the third digit. Attention is not by cuDNN,
+//! which makes a plan of 35 ms for each number of keys: an image has thousands of them.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, c_void},
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -57,6 +61,15 @@ pub enum CudaError {
         /// Path of the library.
         path: PathBuf,
     },
+    /// This libtorch lacks a switch.
+    #[error(
+        "this libtorch cannot be told how to compute on a GPU: {reason}; one of 2.11 to 2.13 can, and `make libtorch \
+         CUDA=1` brings it"
+    )]
+    Switches {
+        /// What the loader said.
+        reason: String,
+    },
     /// There are not so many GPUs.
     #[error(
         "libtorch sees {n_devices} CUDA devices, so there is no cuda:{index}; see what `nvidia-smi` lists, and the \
@@ -74,9 +87,11 @@ impl Failure for CudaError {
     fn kind(&self) -> Option<FailureKind> {
         Some(match self {
             Self::Unknown { .. } => FailureKind::Usage,
-            Self::Absent { .. } | Self::Refused { .. } | Self::Unused { .. } | Self::NoDevice { .. } => {
-                FailureKind::Environment
-            }
+            Self::Absent { .. }
+            | Self::Refused { .. }
+            | Self::Unused { .. }
+            | Self::Switches { .. }
+            | Self::NoDevice { .. } => FailureKind::Environment,
         })
     }
 }
@@ -124,7 +139,13 @@ pub fn open() -> Result<PathBuf, CudaError> {
         let folder = libtorch::loaded().map(|loaded| loaded.folder.join("lib"));
         let path = open_part(folder.as_deref(), SONAME)?;
         // The part says so itself, GPU or none.
-        if tch::utils::has_cudart() { Ok(path) } else { Err(CudaError::Unused { path }) }
+        if !tch::utils::has_cudart() {
+            return Err(CudaError::Unused { path });
+        }
+        switches().map_err(|reason| CudaError::Switches { reason })?;
+        choose(Switch::Tf32, false);
+        choose(Switch::CudnnAttention, false);
+        Ok(path)
     });
     opened.clone()
 }
@@ -174,6 +195,68 @@ fn open_library(name: &OsStr) -> Result<(), String> {
     }
 }
 
+/// Switches of libtorch that only its C++ offers.
+#[derive(Clone, Copy)]
+enum Switch {
+    /// Convolutions in f32 by TF32.
+    Tf32,
+    /// Attention by cuDNN, where it can.
+    CudnnAttention,
+}
+
+impl Switch {
+    /// The member function of `at::Context`, which takes a bool.
+    fn symbol(self) -> &'static [u8] {
+        match self {
+            Self::Tf32 => b"_ZN2at7Context17setAllowTF32CuDNNEb",
+            Self::CudnnAttention => b"_ZN2at7Context14setSDPUseCuDNNEb",
+        }
+    }
+}
+
+/// The functions that set the switches.
+#[derive(Clone, Copy)]
+struct Switches {
+    context: unsafe extern "C" fn() -> *mut c_void,
+    tf32: Set,
+    cudnn_attention: Set,
+}
+
+type Set = unsafe extern "C" fn(*mut c_void, bool);
+
+fn switches() -> Result<Switches, String> {
+    static SWITCHES: OnceLock<Result<Switches, String>> = OnceLock::new();
+    let found = SWITCHES.get_or_init(|| {
+        let program = libloading::os::unix::Library::this();
+        #[expect(unsafe_code, reason = "the functions have these types in the headers of 2.11 to 2.13")]
+        unsafe {
+            let set = |switch: Switch| {
+                program.get::<Set>(switch.symbol()).map(|set| *set).map_err(|error| reason_of(&error))
+            };
+            let context = program.get(b"_ZN2at13globalContextEv").map_err(|error| reason_of(&error))?;
+            Ok(Switches {
+                context: *context,
+                tf32: set(Switch::Tf32)?,
+                cudnn_attention: set(Switch::CudnnAttention)?,
+            })
+        }
+    });
+    found.clone()
+}
+
+/// Sets a switch; nothing where there is none, which [`open`] refuses.
+fn choose(switch: Switch, is_on: bool) {
+    let Ok(Switches { context, tf32, cudnn_attention }) = switches() else { return };
+    let set = match switch {
+        Switch::Tf32 => tf32,
+        Switch::CudnnAttention => cudnn_attention,
+    };
+    #[expect(unsafe_code, reason = "the functions take the one context that there is, and do not throw")]
+    unsafe {
+        set(context(), is_on);
+    }
+}
+
 /// What the loader said, without the name of the call.
 pub(crate) fn reason_of(error: &libloading::Error) -> String {
     let cause = std::error::Error::source(error).map(ToString::to_string);
@@ -210,6 +293,33 @@ mod tests {
     fn is_mapped(path: &Path) -> bool {
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         maps.lines().any(|line| line.ends_with(path.to_str().unwrap()))
+    }
+
+    /// What libtorch says by a member function of `at::Context`.
+    fn says(symbol: &[u8]) -> bool {
+        // The one argument of some, an absent `std::optional<Float32Op>`, is eight zero bytes.
+        type Getter = unsafe extern "C" fn(*mut c_void, u64) -> bool;
+        #[expect(
+            unsafe_code,
+            reason = "the functions have these types in the headers, and do not throw here"
+        )]
+        unsafe {
+            let getter = *libloading::os::unix::Library::this().get::<Getter>(symbol).unwrap();
+            getter((switches().unwrap().context)(), 0)
+        }
+    }
+
+    /// On a GPU libtorch would choose TF32, and attention by cuDNN wherever it can.
+    #[test]
+    fn convolutions_in_f32_compute_in_f32_and_no_attention_is_by_cudnn() {
+        let tf32 = || says(b"_ZNK2at7Context14allowTF32CuDNNESt8optionalINS_9Float32OpEE");
+        let cudnn_attention = || says(b"_ZNK2at7Context19userEnabledCuDNNSDPEv");
+        // The symbols are those of a libtorch that is loaded.
+        drop(tch::Tensor::from(0.0_f32));
+        assert!(tf32() && cudnn_attention(), "libtorch's own choice is another");
+        choose(Switch::Tf32, false);
+        choose(Switch::CudnnAttention, false);
+        assert!(!tf32() && !cudnn_attention());
     }
 
     #[test]

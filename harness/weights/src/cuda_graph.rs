@@ -1,6 +1,6 @@
 //! A captured piece of work of a GPU, which is done again by one call: CUDA graphs through `libspecimen_graphs.so`, a small
 //! library around libtorch's own. `make libtorch CUDA=1` makes it; without it work is asked for kernel by kernel. The same
-//! library knows the peak of a GPU's memory.
+//! library knows the peak of a GPU's memory, and libtorch's streams.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -34,6 +34,7 @@ struct Functions {
     free: unsafe extern "C" fn(*mut c_void),
     peak_reset: unsafe extern "C" fn(c_int) -> c_int,
     peak: unsafe extern "C" fn(c_int, *mut u64) -> c_int,
+    stream: unsafe extern "C" fn(c_int, *mut *mut c_void) -> c_int,
 }
 
 /// Work that was captured. What it reads and writes has to stay where it was.
@@ -71,6 +72,15 @@ pub fn peak_memory(device: Device) -> Result<u64, String> {
     #[expect(unsafe_code, reason = "the function writes one number to the place that it gets")]
     let failed = unsafe { (functions.peak)(index, &raw mut bytes) } != 0;
     if failed { Err(functions.reason()) } else { Ok(bytes) }
+}
+
+/// The stream on which this thread's work for the GPU `device` runs, as the driver knows it.
+pub(crate) fn stream(device: Device) -> Result<*mut c_void, String> {
+    let (index, functions) = (index_of(device)?, functions()?);
+    let mut stream = std::ptr::null_mut();
+    #[expect(unsafe_code, reason = "the function writes one pointer to the place that it gets")]
+    let failed = unsafe { (functions.stream)(index, &raw mut stream) } != 0;
+    if failed { Err(functions.reason()) } else { Ok(stream) }
 }
 
 fn index_of(device: Device) -> Result<c_int, String> {
@@ -197,6 +207,7 @@ fn open(path: &Path) -> Result<Functions, String> {
             free: *library.get(b"specimen_graph_free").map_err(said)?,
             peak_reset: *library.get(b"specimen_gpu_peak_reset").map_err(said)?,
             peak: *library.get(b"specimen_gpu_peak").map_err(said)?,
+            stream: *library.get(b"specimen_gpu_stream").map_err(said)?,
         };
         std::mem::forget(library);
         Ok(functions)

@@ -5,6 +5,7 @@
 //! come from a [`Checkpoint`] or are made fresh by the trainer.
 
 mod checkpoint;
+pub mod compiled_kernels;
 pub mod cuda;
 pub mod cuda_graph;
 pub mod device_lost;

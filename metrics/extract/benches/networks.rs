@@ -6,6 +6,9 @@
 //! place of these. Processor time is known on Linux only; a busy machine changes it less than the
 //! wall.
 //!
+//! `-- --device cuda 256 5` times the first two lines on a GPU, with weights by recipe that go through a file as published ones
+//! do, and compares rows with those of the CPU in f32.
+//!
 //! `-- --turns NAME N` computes one pass over N pictures (or pairs) for every line on its input and answers with its processor
 //! seconds: `turns.py` beside this file takes turns with the reference implementation.
 #![allow(clippy::print_stdout)] // Printing is what this program is for.
@@ -21,11 +24,11 @@ use specimen_extract::{
     imagereward::{ImageReward, ImageRewardShape, WordPieces},
     lpips::{LpipsName, OpenLpips},
     network::{Dtype, NetworkName},
-    open::open_recipe,
+    open::{named, open_on, open_recipe, recipe_tensors},
     recipe_weights::{RecipeWeights, uniform},
 };
 use specimen_pixels::network::{Batch, FeatureNetwork, PairNetwork, PromptedNetwork};
-use tch::Kind;
+use tch::{Device, Kind, Tensor};
 
 /// Prints how many of `n` things a second `run` does, after one run that does not count.
 fn report(name: &str, n: usize, n_runs: usize, run: impl Fn()) {
@@ -51,18 +54,51 @@ fn processor_s() -> Option<f64> {
     Some(ticks.iter().sum::<f64>() / 100.0)
 }
 
+/// The features of a metric are Inception's fourth layer, and the only one of the others.
+fn measured_layer(network: NetworkName) -> &'static str {
+    if network == NetworkName::InceptionFid { "2048" } else { network.layers()[0].name }
+}
+
 fn network(network: NetworkName, dtypes: &[Dtype], n: usize, n_runs: usize) {
-    // The features of a metric are Inception's fourth layer, and the only one of the others.
-    let layer = if network == NetworkName::InceptionFid { "2048" } else { network.layers()[0].name };
+    let layer = measured_layer(network);
     let side = network.input_side();
-    let values = uniform("pictures", n * 3 * side * side).map(|u| u as f32).collect();
-    let batch = Batch { n, height: side, width: side, values };
+    let batch = pictures("pictures", n, side);
     for &dtype in dtypes {
         let net = open_recipe(network, &[layer], dtype).expect("the network has this layer");
         report(&format!("{network} {} {}", layer, dtype.name()), n, n_runs, || {
             net.rows(&batch).expect("the batch has the network's size");
         });
     }
+}
+
+/// The same on `device`, with the largest distance of a row from that of the CPU in f32, over the row's length.
+fn network_on(device: Device, network: NetworkName, n: usize, n_runs: usize) {
+    const N_COMPARED: usize = 8;
+    let layer = measured_layer(network);
+    let folder = std::env::temp_dir().join(format!("specimen-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for temporary files is needed");
+    let path = folder.join("weights.safetensors");
+    let tensors: Vec<(String, Tensor)> = recipe_tensors(network).into_iter().collect();
+    Tensor::write_safetensors(&tensors, &path).expect("a folder for temporary files is needed");
+    let opened =
+        |device, dtype| open_on(device, network, &[layer], dtype, &path).expect("they were just written");
+    let [few, many] = [N_COMPARED, n].map(|n| pictures("pictures", n, network.input_side()));
+    let expected = opened(Device::Cpu, Dtype::F32).rows(&few).expect("the batch has the network's size");
+    for dtype in [Dtype::F32, Dtype::Bf16] {
+        let net = opened(device, dtype);
+        report(&format!("{network} {layer} {}", dtype.name()), n, n_runs, || {
+            net.rows(&many).expect("the batch has the network's size");
+        });
+        let rows = net.rows(&few).expect("the batch has the network's size");
+        let n_dims = rows.len() / N_COMPARED;
+        let distance = |(row, expected): (&[f32], &[f32])| {
+            let squares = row.iter().zip(expected).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+            (squares / expected.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>()).sqrt()
+        };
+        let furthest = rows.chunks(n_dims).zip(expected.chunks(n_dims)).map(distance).fold(0.0, f64::max);
+        println!("{:28} {furthest:.1e} from the CPU in f32", "");
+    }
+    std::fs::remove_dir_all(&folder).expect("a folder for temporary files is needed");
 }
 
 fn texts(n: usize, n_runs: usize) {
@@ -149,6 +185,12 @@ fn main() {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     if let Some(at) = asked.iter().position(|word| word == "--turns") {
         return turns(asked.get(at + 1).map_or("", String::as_str), n);
+    }
+    if let Some(at) = asked.iter().position(|word| word == "--device") {
+        let device = named(asked.get(at + 1).map_or("", String::as_str)).expect("the device is there");
+        return [NetworkName::InceptionFid, NetworkName::ClipVitB32]
+            .into_iter()
+            .for_each(|name| network_on(device, name, n, n_runs));
     }
     let is_asked = |network: &NetworkName| asked.iter().any(|name| name == network.name());
     let named: Vec<NetworkName> = NetworkName::ALL.into_iter().filter(is_asked).collect();

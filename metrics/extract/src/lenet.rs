@@ -99,7 +99,7 @@ impl FeatureNetwork for LeNet {
 
     fn rows(&self, batch: &Batch) -> Result<Vec<f32>, NetworkFault> {
         let _guard = tch::no_grad_guard();
-        let x = to_tensor(batch, "LeNet-5", SIDE)?;
+        let x = to_tensor(batch, "LeNet-5", SIDE, Device::Cpu)?;
         let grey = x.narrow(1, 0, 1);
         if let Some(at) = (0..batch.n as i64).find(|&at| x.get(at) != grey.get(at).expand_as(&x.get(at))) {
             return Err(Box::new(ExtractError::Batch {

@@ -246,7 +246,7 @@ impl FeatureNetwork for OpenNet {
 
     fn rows(&self, batch: &Batch) -> Result<Vec<f32>, NetworkFault> {
         let _guard = tch::no_grad_guard();
-        let x = to_tensor(batch, &self.name, self.network.input_side())?.to_device(self.device);
+        let x = to_tensor(batch, &self.name, self.network.input_side(), self.device)?;
         let outputs = self.net.run(&channels_last(&x.to_kind(kind_of(self.dtype))), &self.layers);
         for (layer, output) in self.layers.iter().zip(&outputs) {
             let expected = [batch.n as i64, layer.n_dims as i64];
@@ -257,8 +257,13 @@ impl FeatureNetwork for OpenNet {
     }
 }
 
-/// `[n, 3, side, side]` in f32. Fails for other sizes, as pictures for `network`.
-pub(crate) fn to_tensor(batch: &Batch, network: &str, side: usize) -> Result<Tensor, ExtractError> {
+/// `[n, 3, side, side]` in f32 on `device`. Fails for other sizes, as pictures for `network`.
+pub(crate) fn to_tensor(
+    batch: &Batch,
+    network: &str,
+    side: usize,
+    device: Device,
+) -> Result<Tensor, ExtractError> {
     let &Batch { n, height, width, ref values } = batch;
     if n == 0 || (height, width) != (side, side) || values.len() != n * 3 * side * side {
         return Err(ExtractError::Batch {
@@ -267,7 +272,25 @@ pub(crate) fn to_tensor(batch: &Batch, network: &str, side: usize) -> Result<Ten
             found: format!("{n} of {width}x{height} in {} values", values.len()),
         });
     }
-    Ok(Tensor::from_slice(values).view([n as i64, 3, side as i64, side as i64]))
+    let size = [n as i64, 3, side as i64, side as i64];
+    if device == Device::Cpu {
+        return Ok(Tensor::from_slice(values).view(size));
+    }
+    // Another copy on the host would take longer than the network.
+    #[expect(
+        unsafe_code,
+        reason = "the values outlive this tensor, whose copy on the device is done when it is returned"
+    )]
+    let on_host = unsafe {
+        Tensor::from_blob(values.as_ptr().cast(), &size, &strides_of(size), Kind::Float, Device::Cpu)
+    };
+    Ok(on_host.to_device(device))
+}
+
+/// Of a tensor whose last axis is side by side in memory.
+fn strides_of(size: [i64; 4]) -> [i64; 4] {
+    let [_, c, h, w] = size;
+    [c * h * w, h * w, w, 1]
 }
 
 /// The part of an identity that says on which kind of device rows are computed; empty for the CPU. Other kinds round

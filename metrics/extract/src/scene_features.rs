@@ -81,7 +81,7 @@ impl FeatureNetwork for SceneFeatures {
 
     fn rows(&self, batch: &Batch) -> Result<Vec<f32>, NetworkFault> {
         let _guard = tch::no_grad_guard();
-        let x = to_tensor(batch, "the scenes evaluator", SIDE as usize)?;
+        let x = to_tensor(batch, "the scenes evaluator", SIDE as usize, Device::Cpu)?;
         Ok(to_vec(&self.net.features(&channels_last(&x))))
     }
 }

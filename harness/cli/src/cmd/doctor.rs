@@ -30,6 +30,7 @@ use specimen_weights::{
 use crate::{
     args::Format,
     cmd::{
+        doctor_gpu::{GpuTokens, gpu_tokens},
         doctor_weights::{WeightsArgs, weights_checked},
         lossless::{LosslessArgs, lossless},
     },
@@ -98,6 +99,7 @@ pub(crate) fn doctor(args: &DoctorArgs, console: &Console) -> anyhow::Result<()>
     specimen_weights::use_threads(1);
     let mut checks =
         vec![library(), graphics, cores(), bf16(), weights(), evaluator(), data(), known_answer()];
+    checks.extend(gpu_answer());
     checks.extend([metric_answers(), protocol_pixels(), pillow(), jpeg()]);
     let failed: Vec<&str> =
         checks.iter().filter(|check| check.status == Status::Failed).map(|check| check.name).collect();
@@ -251,6 +253,18 @@ fn known_answer() -> Check {
         }
         Err(error) => failed(NAME, message_of(&error.into()), REBUILD),
     }
+}
+
+/// The tokens of a GPU are those of the CPU, or nothing that it decodes is to be trusted.
+fn gpu_answer() -> Option<Check> {
+    const NAME: &str = "GPU tokens";
+    Some(match gpu_tokens()? {
+        GpuTokens::AsOnCpu(found, None) => ok(NAME, found),
+        GpuTokens::AsOnCpu(found, Some(why)) => note(NAME, found, &format!("plain steps take longer: {why}")),
+        GpuTokens::Wrong(found) => {
+            failed(NAME, found, "trust no image of this GPU; run `make libtorch CUDA=1 build`, or use device = \"cpu\"")
+        }
+    })
 }
 
 /// Every metric on numbers whose answer is exact arithmetic.

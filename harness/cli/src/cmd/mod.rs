@@ -39,6 +39,7 @@ pub(crate) mod costs;
 #[cfg(feature = "torch")]
 pub(crate) mod doctor;
 #[cfg(feature = "torch")]
+mod doctor_gpu;
 mod doctor_weights;
 #[cfg(feature = "torch")]
 pub(crate) mod generate;

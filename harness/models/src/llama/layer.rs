@@ -8,7 +8,10 @@ use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Kind, Tensor};
 
 use crate::{
-    llama::mirror::{MirrorNorm, Mirrored},
+    llama::{
+        fused::{self, Heads},
+        mirror::{MirrorNorm, Mirrored},
+    },
     seam::kv::LayerCache,
 };
 
@@ -347,6 +350,9 @@ impl Layer {
 
     fn feed_forward(&self, normed: &Tensor) -> Tensor {
         let hidden = normed.linear(&self.gate_up, None::<&Tensor>);
+        if let Some(gated) = fused::gated(&hidden, self.shape.activation) {
+            return fused::linear(&gated, &self.down);
+        }
         let d_ffn = self.shape.d_ffn;
         let gate = self.shape.activation.of(&hidden.narrow(-1, 0, d_ffn));
         let gated = gate * hidden.narrow(-1, d_ffn, d_ffn);
@@ -389,17 +395,25 @@ impl Layer {
         let decoding = self.decoding();
         let (b, n, _) = normed.size3().expect("hidden states have three axes");
         let n_all = n_heads + 2 * n_kv_heads;
-        let qkv = normed.linear(&self.qkv, None::<&Tensor>).to_kind(Kind::Float);
-        let qkv = qkv.view([b, n, n_all, d_head / 2, 2]).view_as_complex() * turns;
-        let qkv = qkv.view_as_real().view([b, n, n_all, d_head]).transpose(1, 2);
-        let (k, v) = cache.append(&qkv.narrow(1, n_heads, 2 * n_kv_heads));
-        let q = qkv.narrow(1, 0, n_heads).to_kind(cache.kind());
+        let qkv = normed.linear(&self.qkv, None::<&Tensor>).view([b, n, n_all, d_head]);
+        let heads = Heads { n_queries: n_heads, n_keys: n_kv_heads, d_head };
+        let (q, (k, v)) = match fused::turned(&qkv, turns, None, heads, cache) {
+            Some(q) => (q, cache.with_next(n)),
+            None => {
+                let qkv = qkv.to_kind(Kind::Float).view([b, n, n_all, d_head / 2, 2]).view_as_complex() * turns;
+                let qkv = qkv.view_as_real().view([b, n, n_all, d_head]).to_kind(cache.kind()).transpose(1, 2);
+                let kv = cache.append(&qkv.narrow(1, n_heads, 2 * n_kv_heads));
+                (qkv.narrow(1, 0, n_heads), kv)
+            }
+        };
         // Heads that share keys are rows of one head, so that keys and values are read once and never repeated.
         let q = if n_heads == n_kv_heads { q } else { q.reshape([b, n_kv_heads, -1, d_head]) };
-        let context = Tensor::scaled_dot_product_attention(&q, &k, &v, mask, 0.0, false, None, false);
+        let context = fused::attention(&q, &k, &v, mask).unwrap_or_else(|| {
+            Tensor::scaled_dot_product_attention(&q, &k, &v, mask, 0.0, false, None, false)
+        });
         let context = if n_heads == n_kv_heads { context } else { context.reshape([b, n_heads, n, d_head]) };
         let context = context.transpose(1, 2).reshape([b, n, n_heads * d_head]).to_kind(normed.kind());
-        let x = x.plus(&context.linear(&self.out, None::<&Tensor>));
+        let x = x.plus(&fused::linear(&context, &self.out));
         x.plus(&self.feed_forward(&decoding.ffn_norm.forward(&x)))
     }
 

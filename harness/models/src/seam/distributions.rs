@@ -108,7 +108,8 @@ pub fn likeliest(distributions: &Tensor, k: usize) -> Vec<Vec<(TokenId, f32)>> {
     let first = [values.narrow(1, 0, k), ids.narrow(1, 0, k).to_kind(Kind::Float)];
     let rows = HostRows::of(&Tensor::cat(&first, 1));
     let of_row = |row: usize| {
-        let (values, ids) = rows.row(row).split_at(k as usize);
+        let row = rows.row(row);
+        let (values, ids) = row.split_at(k as usize);
         ids.iter().zip(values).map(|(&id, &p)| (TokenId(id as u32), p)).collect()
     };
     (0..n).map(of_row).collect()
@@ -150,7 +151,7 @@ impl DistributionRows {
         let read = || {
             let Crossing { distributions, on_host } = &*self.all;
             let rows = on_host.get_or_init(|| HostRows::of(distributions));
-            Rc::new(Dist::from_probs(rows.row(self.first + i).to_vec()))
+            Rc::new(Dist::from_probs(rows.row(self.first + i)))
         };
         self.rows.borrow_mut()[i].get_or_insert_with(read).clone()
     }

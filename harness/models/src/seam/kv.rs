@@ -9,7 +9,7 @@ use crate::seam::transfers::upload;
 /// The cache of all layers; entries `0..len` are valid.
 pub struct KvCache {
     layers: Vec<LayerCache>,
-    /// `[n_layers, b, 2 * n_heads, capacity, d_head]`, keys before values; the layers hold views of it. A head's
+    /// `[n_layers, b, 2 * n_heads, capacity, d_head]`, heads in the order of [`Order`]; the layers hold views of it. A head's
     /// entries are side by side, as the attention kernel reads them.
     all: Tensor,
     /// Slots whose entries were left out, see [`KvCache::begin`].
@@ -27,14 +27,40 @@ struct Places {
     n_read: i64,
 }
 
+/// Where the values of a head are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// Behind the keys of all heads, as a projection gives them.
+    KeysFirst,
+    /// Behind the keys of their head: keys of all rows are then one axis of a product, as those of values are.
+    ByHead,
+}
+
+impl Order {
+    fn on(device: Device) -> Self {
+        if device == Device::Cpu { Self::KeysFirst } else { Self::ByHead }
+    }
+}
+
 /// One layer's keys and values.
 pub struct LayerCache {
     /// `[b, 2 * n_heads, capacity, d_head]`
     entries: Tensor,
+    order: Order,
     n_heads: i64,
     len: i64,
     capacity: i64,
     places: Option<Places>,
+}
+
+/// Where entries of a layer go.
+pub(crate) struct CacheTarget<'c> {
+    /// `[b, 2 * n_heads, capacity, d_head]`
+    pub(crate) entries: Tensor,
+    /// `[n]` or `[b, n]`, i64; absent where they follow one another.
+    pub(crate) places: Option<&'c Tensor>,
+    /// The first entry where they do.
+    pub(crate) first: i64,
 }
 
 /// Sizes of a cache.
@@ -65,8 +91,14 @@ impl KvCache {
 
     /// An empty cache in the memory of `all`, `[n_layers, b, 2 * n_heads, capacity, d_head]`.
     pub(crate) fn over(all: Tensor, shape: KvShape) -> Self {
+        let order = Order::on(all.device());
+        Self::ordered(all, shape, order)
+    }
+
+    fn ordered(all: Tensor, shape: KvShape, order: Order) -> Self {
         let KvShape { n_layers, n_heads, capacity, .. } = shape;
-        let layer = |i: i64| LayerCache { entries: all.get(i), n_heads, len: 0, capacity, places: None };
+        let layer =
+            |i: i64| LayerCache { entries: all.get(i), order, n_heads, len: 0, capacity, places: None };
         Self { layers: (0..n_layers).map(layer).collect(), all, n_left_out: 0, len: 0, places: None }
     }
 
@@ -182,12 +214,22 @@ impl LayerCache {
         self.entries.kind()
     }
 
-    /// Writes `kv` (`[b, 2 * n_heads, n, d_head]`, key heads first) behind the end and returns all keys and
+    /// Writes `kv` (`[b, 2 * n_heads, n, d_head]`, key heads first, whatever the cache has) behind the end and returns all keys and
     /// all values up to there, `[b, n_heads, len + n, d_head]` each.
     ///
     /// # Panics
     /// If there is no room for them.
     pub fn append(&mut self, kv: &Tensor) -> (Tensor, Tensor) {
+        let by_head = match self.order {
+            Order::KeysFirst => None,
+            Order::ByHead => {
+                let mut size = kv.size();
+                let halves = kv.reshape([size[0], 2, self.n_heads, size[2], size[3]]).transpose(1, 2);
+                size[1] = 2 * self.n_heads;
+                Some(halves.reshape(size))
+            }
+        };
+        let kv = by_head.as_ref().unwrap_or(kv);
         if let Some(Places { written, n_read }) = &self.places {
             let (mut entries, kv) = (self.entries.shallow_clone(), kv.to_kind(self.entries.kind()));
             let _ = match written.dim() {
@@ -203,9 +245,68 @@ impl LayerCache {
         self.heads(len + n)
     }
 
+    /// Where the next `n` entries go, for what writes them itself, values behind the keys of their head; `None` where they are
+    /// elsewhere.
+    ///
+    /// # Panics
+    /// If there is no room for them.
+    pub(crate) fn target(&self, n: i64) -> Option<CacheTarget<'_>> {
+        if self.order != Order::ByHead {
+            return None;
+        }
+        let (len, capacity) = (self.len, self.capacity);
+        let places = self.places.as_ref().map(|places| &places.written);
+        let has_room = places.is_some() || len + n <= capacity;
+        assert!(has_room, "a cache of {capacity} entries that holds {len} has no room for {n}");
+        Some(CacheTarget { entries: self.entries.shallow_clone(), places, first: len })
+    }
+
+    /// All keys and all values up to `n` entries that were just written, as from [`LayerCache::append`].
+    pub(crate) fn with_next(&self, n: i64) -> (Tensor, Tensor) {
+        self.heads(self.places.as_ref().map_or(self.len + n, |places| places.n_read))
+    }
+
     /// Keys and values of the first `n` entries, `[b, n_heads, n, d_head]` each.
     fn heads(&self, n: i64) -> (Tensor, Tensor) {
         let seen = self.entries.narrow(2, 0, n);
-        (seen.narrow(1, 0, self.n_heads), seen.narrow(1, self.n_heads, self.n_heads))
+        match self.order {
+            Order::KeysFirst => (seen.narrow(1, 0, self.n_heads), seen.narrow(1, self.n_heads, self.n_heads)),
+            Order::ByHead => {
+                let part = |at: i64| seen.slice(1, at, 2 * self.n_heads, 2);
+                (part(0), part(1))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_values_come_out_as_they_went_in_whatever_their_order() {
+        let shape = KvShape { n_layers: 2, n_rows: 2, n_heads: 3, d_head: 4, capacity: 7 };
+        let options = (Kind::Float, Device::Cpu);
+        let kv = |from: i64, n: i64| (Tensor::arange(2 * 6 * n * 4, options) + from).view([2, 6, n, 4]);
+        let orders = [Order::KeysFirst, Order::ByHead].map(|order| {
+            let all = Tensor::zeros([2, 2, 6, 7, 4], options);
+            let mut cache = KvCache::ordered(all, shape, order);
+            cache.layers()[1].append(&kv(0, 3));
+            let moved = cache.keep(&[0, 2]);
+            assert!(moved.is_some());
+            let (k, v) = cache.layers()[1].append(&kv(500, 2));
+            assert_eq!((k.size(), v.size()), (vec![2, 3, 4, 4], vec![2, 3, 4, 4]));
+            let places = Tensor::from_slice(&[6_i64, 5]);
+            let filled = cache.at_places(&places, 7, |cache| cache.layers()[1].append(&kv(900, 2)));
+            (k, v, filled.0, filled.1)
+        });
+        assert_eq!(orders[0], orders[1]);
+        // Both hold the keys of the second row's last head.
+        assert_eq!(orders[0].0.get(1).get(2).get(3), kv(500, 2).get(1).get(2).get(1));
+        assert_eq!(orders[0].1.get(1).get(2).get(3), kv(500, 2).get(1).get(5).get(1));
+        // Heads of all rows are one axis where values are behind the keys of their head.
+        let all = Tensor::zeros([2, 2, 6, 7, 4], options);
+        let (k, _) = KvCache::ordered(all, shape, Order::ByHead).layers()[0].append(&kv(0, 3));
+        assert_eq!(k.stride()[0], 3 * k.stride()[1]);
     }
 }

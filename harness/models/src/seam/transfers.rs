@@ -1,7 +1,7 @@
 //! What crosses between host and device while an image is decoded. Each crossing makes the host wait for the device, so
 //! what belongs together crosses in one copy; crossings are counted, and tests hold budgets on them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use tch::{Device, Kind, Tensor};
 
@@ -38,22 +38,64 @@ pub fn crossings<T>(work: impl FnOnce() -> T) -> (T, Crossings) {
 /// Rows of f32 numbers on the host.
 pub(crate) struct HostRows {
     width: usize,
-    /// `[n, width]`
-    values: Vec<f32>,
+    values: Values,
+}
+
+/// `[n * width]`
+enum Values {
+    Copied(Vec<f32>),
+    /// Memory that a GPU writes to at full speed, of so many numbers or more.
+    Pinned(Tensor),
+}
+
+thread_local! {
+    /// Memory for [`Values::Pinned`] that nothing uses: it takes long to get.
+    static PINNED: RefCell<Vec<Tensor>> = const { RefCell::new(Vec::new()) };
 }
 
 impl HostRows {
     /// Takes `rows` (`[n, width]`, f32) over in one copy.
     pub(crate) fn of(rows: &Tensor) -> Self {
         CROSSINGS.set(Crossings { n_downloads: CROSSINGS.get().n_downloads + 1, ..CROSSINGS.get() });
-        let (n, mut values) = (rows.numel(), vec![0.0_f32; rows.numel()]);
-        rows.copy_data(&mut values, n);
-        Self { width: rows.size()[1] as usize, values }
+        let (n, width) = (rows.numel(), rows.size()[1] as usize);
+        if rows.device() == Device::Cpu {
+            let mut values = vec![0.0_f32; n];
+            rows.copy_data(&mut values, n);
+            return Self { width, values: Values::Copied(values) };
+        }
+        let free = PINNED.with_borrow_mut(|free| {
+            let fits = free.iter().position(|values| values.numel() >= n);
+            fits.map(|at| free.swap_remove(at))
+        });
+        let make = || {
+            let n = n.next_power_of_two() as i64;
+            Tensor::zeros([n], (Kind::Float, Device::Cpu)).internal_pin_memory(rows.device())
+        };
+        let values = free.unwrap_or_else(make);
+        values.narrow(0, 0, n as i64).view(rows.size().as_slice()).copy_(rows);
+        Self { width, values: Values::Pinned(values) }
     }
 
     /// `[width]`
-    pub(crate) fn row(&self, at: usize) -> &[f32] {
-        &self.values[at * self.width..][..self.width]
+    pub(crate) fn row(&self, at: usize) -> Vec<f32> {
+        let (from, width) = (at * self.width, self.width);
+        match &self.values {
+            Values::Copied(values) => values[from..][..width].to_vec(),
+            Values::Pinned(values) => {
+                let mut row = vec![0.0_f32; width];
+                values.narrow(0, from as i64, width as i64).copy_data(&mut row, width);
+                row
+            }
+        }
+    }
+}
+
+impl Drop for HostRows {
+    fn drop(&mut self) {
+        if let Values::Pinned(values) = &self.values {
+            // At the end of the thread there is no list any more.
+            let _ = PINNED.try_with(|free| free.borrow_mut().push(values.shallow_clone()));
+        }
     }
 }
 

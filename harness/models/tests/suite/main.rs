@@ -2,6 +2,7 @@
 //! (found through `SPECIMEN_DATA`) for what must hold of the published ones.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
+mod fused;
 mod golden;
 mod real_data;
 mod support;

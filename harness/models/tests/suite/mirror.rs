@@ -17,10 +17,13 @@ fn stream_and_weight(kind: Kind) -> (Tensor, Tensor) {
 fn check(kind: Kind, tolerance: f64) {
     let (x, weight) = stream_and_weight(kind);
     let exact = rms_norm(&x.to_kind(Kind::Double), &weight.to_kind(Kind::Double), EPS);
-    let found = MirrorNorm::new(&weight, EPS).forward(&Mirrored::new(&x));
-    assert_eq!((found.size(), found.kind()), (x.size(), kind));
-    let error = ((found.to_kind(Kind::Double) - &exact) / (exact.abs() + 0.1)).abs().max().double_value(&[]);
-    assert!(error < tolerance, "{kind:?}: {error}");
+    for stream in [Mirrored::new(&x), Mirrored::plain(&x)] {
+        let found = MirrorNorm::new(&weight, EPS).forward(&stream);
+        assert_eq!((found.size(), found.kind()), (x.size(), kind));
+        let error =
+            ((found.to_kind(Kind::Double) - &exact) / (exact.abs() + 0.1)).abs().max().double_value(&[]);
+        assert!(error < tolerance, "{kind:?}: {error}");
+    }
 }
 
 #[test]
@@ -39,6 +42,7 @@ fn a_branch_is_added_to_the_stream_and_to_its_negation() {
     let branch = x.flip([2]);
     let sum = Mirrored::new(&x).plus(&branch);
     assert_eq!(sum.value(), &x + &branch);
+    assert_eq!(Mirrored::plain(&x).plus(&branch).value(), &x + &branch);
     let weight = Tensor::ones([48], (Kind::BFloat16, Device::Cpu));
     let norm = MirrorNorm::new(&weight, EPS);
     assert_eq!(norm.forward(&sum), norm.forward(&Mirrored::new(&(x + branch))));

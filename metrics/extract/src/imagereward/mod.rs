@@ -159,7 +159,7 @@ impl PromptedNetwork for ImageReward {
                 found: format!("{} for {}", prompts.len(), batch.n),
             }));
         }
-        let x = to_tensor(batch, &self.name, N_SIDE)?.to_device(self.device).to_kind(kind_of(self.dtype));
+        let x = to_tensor(batch, &self.name, N_SIDE, self.device)?.to_kind(kind_of(self.dtype));
         let (mut ids, mut is_text) = (Vec::new(), Vec::new());
         for prompt in prompts {
             let own = self.words.ids(prompt, self.n_tokens);

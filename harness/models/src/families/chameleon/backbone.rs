@@ -14,7 +14,8 @@ use super::{ChameleonConfig, KeyLayout, layer::ChameleonLayer, layer::rotary_1d}
 use crate::{
     heads::eagle3_file::output_starts,
     llama::{
-        layer::{Turns, rms_norm},
+        layer::Turns,
+        mirror::Mirrored,
         padded::Padding,
     },
     seam::{
@@ -183,15 +184,15 @@ impl Backbone for ChameleonImage {
         let network = &self.network;
         let mask = self.padding.hide_before(mask, x, cache);
         let turns = network.turns_at(positions);
-        let mut x = x.shallow_clone();
+        let mut x = Mirrored::plain(x);
         let mut inner = Vec::new();
         for (at, (layer, cache)) in network.layers.iter().zip(cache.layers()).enumerate() {
-            inner.extend(layers.iter().filter(|&&tapped| tapped == at).map(|_| x.shallow_clone()));
+            inner.extend(layers.iter().filter(|&&tapped| tapped == at).map(|_| x.value()));
             x = layer.step(&x, &turns, cache, mask.as_ref());
         }
         let n_layers = network.layers.len();
         assert_eq!(inner.len(), layers.len(), "layers {layers:?} are tapped, in a network of {n_layers}");
-        Tapped { features: rms_norm(&x, &network.norm, network.config.norm_eps), inner }
+        Tapped { features: x.normed(&network.norm, network.config.norm_eps), inner }
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {

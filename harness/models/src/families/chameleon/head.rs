@@ -10,7 +10,10 @@ use tch::Tensor;
 use super::{ChameleonConfig, KeyLayout, keys::layer_inventory, layer::ChameleonLayer};
 use crate::{
     heads::draft_head::{DraftHead, Head, Opened},
-    llama::layer::{Activation, LayerShape, Rotary},
+    llama::{
+        layer::{Activation, LayerShape, Rotary},
+        mirror::Mirrored,
+    },
     seam::{backbone::Backbone, kv::LayerCache},
 };
 
@@ -134,6 +137,7 @@ impl DraftHead for ChameleonHead {
         mask: Option<&Tensor>,
     ) -> Tensor {
         // Queries and keys are turned together.
-        self.layer.step(&self.join(embeddings, features), &turns.narrow(1, 0, 1), cache, mask)
+        let joined = Mirrored::plain(&self.join(embeddings, features));
+        self.layer.step(&joined, &turns.narrow(1, 0, 1), cache, mask).value()
     }
 }

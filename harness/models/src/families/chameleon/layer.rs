@@ -8,7 +8,11 @@ use tch::{Kind, Tensor};
 
 use super::{ChameleonConfig, KeyLayout};
 use crate::{
-    llama::layer::{Rotary, rms_norm},
+    llama::{
+        fused::{self, HeadNorm, Heads},
+        layer::{Activation, Rotary, rms_norm},
+        mirror::Mirrored,
+    },
     seam::kv::LayerCache,
 };
 
@@ -99,20 +103,25 @@ impl ChameleonLayer {
         let input =
             if self.swin_norm { x.shallow_clone() } else { rms_norm(x, &self.attention_norm, self.eps) };
         let qkv = input.linear(&self.qkv, None::<&Tensor>).view([b, n, 3 * self.n_heads, self.d_head]);
+        self.normed_of(&qkv)
+    }
+
+    /// The same of all heads as they are projected, `[b, n, 3 * n_heads, d_head]`.
+    fn normed_of(&self, qkv: &Tensor) -> (Tensor, Tensor) {
         let qk = qkv.narrow(2, 0, 2 * self.n_heads).to_kind(Kind::Float);
         let plain = qk.layer_norm([self.d_head], None::<&Tensor>, None::<&Tensor>, QK_NORM_EPS, false);
         let qk = self.qk_bias.addcmul(&plain, &self.qk_weight);
         (qk, qkv.narrow(2, 2 * self.n_heads, self.n_heads))
     }
 
-    /// Queries (`[b, n_heads, n, d_head]`), and keys and values (`[b, 2 * n_heads, n, d_head]`, keys first), all
-    /// f32. `x`: `[b, n, d]`; `turns` as from [`turns_at`].
-    pub(super) fn heads(&self, x: &Tensor, turns: &Tensor) -> (Tensor, Tensor) {
-        let (qk, v) = self.normed_heads(x);
+    /// Queries (`[b, n_heads, n, d_head]`), and keys and values (`[b, 2 * n_heads, n, d_head]`, keys first), all in `kind`.
+    /// `qkv`: as for [`Self::normed_of`]; `turns` as from [`turns_at`].
+    fn heads(&self, qkv: &Tensor, turns: &Tensor, kind: Kind) -> (Tensor, Tensor) {
+        let (qk, v) = self.normed_of(qkv);
         let size = qk.size();
         let complex = qk.view([size[0], size[1], size[2], self.d_head / 2, 2]).view_as_complex();
-        let qk = (complex * turns).view_as_real().view(size.as_slice());
-        let kv = Tensor::cat(&[qk.narrow(2, self.n_heads, self.n_heads), v.to_kind(Kind::Float)], 2);
+        let qk = (complex * turns).view_as_real().view(size.as_slice()).to_kind(kind);
+        let kv = Tensor::cat(&[qk.narrow(2, self.n_heads, self.n_heads), v.to_kind(kind)], 2);
         (qk.narrow(2, 0, self.n_heads).transpose(1, 2), kv.transpose(1, 2))
     }
 
@@ -121,14 +130,31 @@ impl ChameleonLayer {
     /// visible.
     pub(super) fn step(
         &self,
-        x: &Tensor,
+        x: &Mirrored,
         turns: &Tensor,
         cache: &mut LayerCache,
         mask: Option<&Tensor>,
-    ) -> Tensor {
-        let (q, kv) = self.heads(x, turns);
-        let (k, v) = cache.append(&kv);
-        self.finish(x, &attend(&q.to_kind(cache.kind()), &k, &v, mask))
+    ) -> Mirrored {
+        let &Self { n_heads, d_head, eps, .. } = self;
+        let input = if self.swin_norm { x.value() } else { x.normed(&self.attention_norm, eps) };
+        let (b, n, _) = input.size3().expect("hidden states have three axes");
+        let qkv = input.linear(&self.qkv, None::<&Tensor>).view([b, n, 3 * n_heads, d_head]);
+        let norm = HeadNorm { weight: &self.qk_weight, bias: &self.qk_bias, eps: QK_NORM_EPS };
+        let heads = Heads { n_queries: n_heads, n_keys: n_heads, d_head };
+        let (q, (k, v)) = match fused::turned(&qkv, turns, Some(norm), heads, cache) {
+            Some(q) => (q, cache.with_next(n)),
+            None => {
+                let (q, kv) = self.heads(&qkv, turns, cache.kind());
+                (q, cache.append(&kv))
+            }
+        };
+        let attended = fused::linear(&attend(&q, &k, &v, mask).to_kind(input.kind()), &self.out);
+        if self.swin_norm {
+            let x = x.plus(&rms_norm(&attended, &self.attention_norm, eps));
+            return x.plus(&rms_norm(&self.feed_forward(&x.value()), &self.ffn_norm, eps));
+        }
+        let x = x.plus(&attended);
+        x.plus(&self.feed_forward(&x.normed(&self.ffn_norm, eps)))
     }
 
     /// Queries, keys and values of whole sequences, `[b, n, n_heads, d_head]` each, with the graph. `x`: `[b, n, d]`;
@@ -159,6 +185,9 @@ impl ChameleonLayer {
 
     fn feed_forward(&self, x: &Tensor) -> Tensor {
         let hidden = x.linear(&self.gate_up, None::<&Tensor>);
+        if let Some(gated) = fused::gated(&hidden, Activation::Silu) {
+            return fused::linear(&gated, &self.down);
+        }
         let gated = hidden.narrow(-1, 0, self.d_ffn).silu() * hidden.narrow(-1, self.d_ffn, self.d_ffn);
         gated.linear(&self.down, None::<&Tensor>)
     }
@@ -167,7 +196,8 @@ impl ChameleonLayer {
 /// What queries read of keys and values (`[b, n_heads, .., d_head]` each): `[b, n, n_heads * d_head]`.
 fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Tensor {
     let (b, n_heads, n, d_head) = q.size4().expect("queries have four axes");
-    let context = Tensor::scaled_dot_product_attention(q, k, v, mask, 0.0, false, None, false);
+    let context = fused::attention(q, k, v, mask)
+        .unwrap_or_else(|| Tensor::scaled_dot_product_attention(q, k, v, mask, 0.0, false, None, false));
     context.transpose(1, 2).reshape([b, n, n_heads * d_head])
 }
 
