@@ -5,8 +5,8 @@
 //! Opening it takes seconds and hundreds of megabytes, which a process that only uses the CPU does not pay.
 //!
 //! Convolutions in f32 compute in f32. libtorch's own choice on a GPU is TF32, which keeps 10 of the 23 bits of a factor's
-//! fraction: pictures and the features of metrics would differ from those of a CPU in the third digit. Attention is not by cuDNN,
-//! which makes a plan of 35 ms for each number of keys: an image has thousands of them.
+//! fraction: pictures and the features of metrics would differ from those of a CPU in the third digit. Attention is by cuDNN only
+//! where numbers of keys repeat: it makes a plan of 35 ms for each, and an image has thousands of them.
 
 use std::{
     ffi::{OsStr, c_void},
@@ -195,6 +195,24 @@ fn open_library(name: &OsStr) -> Result<(), String> {
     }
 }
 
+/// Attention by cuDNN, until this is dropped: for queries of which each is alone, and numbers of keys that repeat.
+#[must_use = "attention is by cuDNN only while this is kept"]
+pub struct CudnnAttention(());
+
+impl CudnnAttention {
+    /// Allows it.
+    pub fn allowed() -> Self {
+        choose(Switch::CudnnAttention, true);
+        Self(())
+    }
+}
+
+impl Drop for CudnnAttention {
+    fn drop(&mut self) {
+        choose(Switch::CudnnAttention, false);
+    }
+}
+
 /// Switches of libtorch that only its C++ offers.
 #[derive(Clone, Copy)]
 enum Switch {
@@ -311,7 +329,7 @@ mod tests {
 
     /// On a GPU libtorch would choose TF32, and attention by cuDNN wherever it can.
     #[test]
-    fn convolutions_in_f32_compute_in_f32_and_no_attention_is_by_cudnn() {
+    fn convolutions_in_f32_compute_in_f32_and_attention_is_by_cudnn_only_where_it_is_allowed() {
         let tf32 = || says(b"_ZNK2at7Context14allowTF32CuDNNESt8optionalINS_9Float32OpEE");
         let cudnn_attention = || says(b"_ZNK2at7Context19userEnabledCuDNNSDPEv");
         // The symbols are those of a libtorch that is loaded.
@@ -320,6 +338,10 @@ mod tests {
         choose(Switch::Tf32, false);
         choose(Switch::CudnnAttention, false);
         assert!(!tf32() && !cudnn_attention());
+        let allowed = CudnnAttention::allowed();
+        assert!(cudnn_attention());
+        drop(allowed);
+        assert!(!cudnn_attention());
     }
 
     #[test]

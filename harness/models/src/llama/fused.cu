@@ -122,15 +122,16 @@ extern "C" __global__ void gated(const Number* hidden, Number* out, int d_ffn, i
 
 // Packs of each column that a thread waits for at once, while it computes with as many.
 #define N_AHEAD 2
-#define N_PRODUCT_THREADS 128
 
 // Two columns of a product of few rows with a matrix: `out` = `x` times the transpose of `weight`. `x`: `[n_rows, n_packs]`, at
-// most ROWS rows; `weight`: `[n_columns, n_packs]`. A block of N_PRODUCT_THREADS two columns; shared: 16 * N_AHEAD floats a
-// thread, and 8 * ROWS.
+// most ROWS rows; `weight`: `[n_columns, n_packs]`. A block two columns; shared: 16 * N_AHEAD floats a thread, and 8 *
+// ROWS.
 template <int ROWS>
-__device__ inline void two_columns(const Pack* x, const Pack* weight, Number* out, int n_rows, int n_packs, int n_columns) {
+__device__ inline void two_columns(const Pack* x, const Pack* weight, Number* out, int n_rows, int n_packs,
+                                   int n_columns) {
     SHARED_FLOATS(copied);
-    float* parts = copied + 16 * N_AHEAD * N_PRODUCT_THREADS;
+    const int n_threads = blockDim.x;
+    float* parts = copied + 16 * N_AHEAD * n_threads;
     Pack* mine = reinterpret_cast<Pack*>(copied) + threadIdx.x;
     const Pack* one = weight + 2 * static_cast<long long>(blockIdx.x) * n_packs;
     const Pack* two = one + n_packs;
@@ -145,23 +146,23 @@ __device__ inline void two_columns(const Pack* x, const Pack* weight, Number* ou
     const auto fetch = [&](int start, int turn) {
 #pragma unroll
         for (int ahead = 0; ahead < N_AHEAD; ++ahead) {
-            const int at = start + ahead * N_PRODUCT_THREADS;
-            Pack* to = mine + (turn * N_AHEAD + ahead) * 2 * N_PRODUCT_THREADS;
+            const int at = start + ahead * n_threads;
+            Pack* to = mine + (turn * N_AHEAD + ahead) * 2 * n_threads;
             START_COPY(to, one + at, at < n_packs);
-            START_COPY(to + N_PRODUCT_THREADS, two + at, at < n_packs);
+            START_COPY(to + n_threads, two + at, at < n_packs);
         }
         END_GROUP();
     };
     int turn = 0;
     fetch(threadIdx.x, turn);
-    for (int start = threadIdx.x; start < n_packs; start += N_AHEAD * N_PRODUCT_THREADS, turn ^= 1) {
-        fetch(start + N_AHEAD * N_PRODUCT_THREADS, turn ^ 1);
+    for (int start = threadIdx.x; start < n_packs; start += N_AHEAD * n_threads, turn ^= 1) {
+        fetch(start + N_AHEAD * n_threads, turn ^ 1);
         AWAIT_ALL_BUT_LAST();
 #pragma unroll
         for (int ahead = 0; ahead < N_AHEAD; ++ahead) {
-            const Pack* here = mine + (turn * N_AHEAD + ahead) * 2 * N_PRODUCT_THREADS;
-            const Pack a = here[0], b = here[N_PRODUCT_THREADS];
-            const int at = min(start + ahead * N_PRODUCT_THREADS, n_packs - 1);
+            const Pack* here = mine + (turn * N_AHEAD + ahead) * 2 * n_threads;
+            const Pack a = here[0], b = here[n_threads];
+            const int at = min(start + ahead * n_threads, n_packs - 1);
 #pragma unroll
             for (int row = 0; row < ROWS; ++row) {
                 const Pack factor = rows[row][at];
@@ -183,7 +184,7 @@ __device__ inline void two_columns(const Pack* x, const Pack* weight, Number* ou
     const int row = threadIdx.x / 2, column = threadIdx.x % 2;
     if (row >= n_rows) return;
     float sum = 0;
-    for (int part = 0; part < N_PRODUCT_THREADS / 32; ++part) sum += parts[(part * ROWS + row) * 2 + column];
+    for (int part = 0; part < n_threads / 32; ++part) sum += parts[(part * ROWS + row) * 2 + column];
     out[static_cast<long long>(row) * n_columns + 2 * blockIdx.x + column] = narrow(sum);
 }
 

@@ -1,9 +1,12 @@
 //! What a decoder layer does for few nodes, as a handful of kernels on a GPU: see `fused.cu`. Each function here gives `None`
 //! where it has no kernel, on a CPU first of all, and the caller computes by operations of libtorch.
 
-use std::{ffi::c_void, ptr::null_mut, sync::OnceLock};
+use std::{cell::Cell, ffi::c_void, ptr::null_mut, sync::OnceLock};
 
-use specimen_weights::compiled_kernels::{Argument, Kernel, Spread, compiled};
+use specimen_weights::{
+    compiled_kernels::{Argument, Kernel, Spread, compiled},
+    cuda::CudnnAttention,
+};
 use tch::{Device, Kind, Tensor};
 
 use crate::{
@@ -21,9 +24,10 @@ const LONGEST_ROW: i64 = 10_000;
 const PACK: i64 = 16;
 /// Rows and columns up to which a product by a kernel of this file is faster than libtorch's, which splits such matrices badly.
 const LARGEST_PRODUCT: [i64; 2] = [4, 2_048];
-/// Threads of a block of a product, and bytes that it copies ahead: two times two packs of two columns for each.
-const N_PRODUCT_THREADS: u32 = 128;
-const COPIED_BYTES: u32 = 128 * N_PRODUCT_THREADS;
+/// Bytes that a thread of a product copies ahead: two times two packs of two columns.
+const COPIED_BYTES: u32 = 128;
+/// Rows up to which it is up to twice as many columns, and columns above which two warps are enough for two of them.
+const FEWEST_ROWS: i64 = 2;
 /// Rows of queries of a head up to which attention keeps all its scores; above they are too many to be kept.
 const MOST_QUERIES: i64 = 256;
 
@@ -134,8 +138,8 @@ fn few_rows(x: &Tensor, weight: &Tensor) -> Option<Tensor> {
     let n_rows = x.numel() as i64 / d;
     let x = x.contiguous();
     let [most_rows, most_columns] = LARGEST_PRODUCT;
-    let is_served = n_rows <= most_rows
-        && n_columns <= most_columns
+    let is_small = n_columns <= most_columns && n_rows <= most_rows;
+    let is_served = (is_small || n_columns <= 2 * most_columns && n_rows <= FEWEST_ROWS)
         && n_columns % 2 == 0
         && !weight.requires_grad()
         && is_packed(&x, x.kind())
@@ -147,10 +151,11 @@ fn few_rows(x: &Tensor, weight: &Tensor) -> Option<Tensor> {
     *size.last_mut()? = n_columns;
     let out = Tensor::empty(size.as_slice(), (x.kind(), x.device()));
     let which = (n_rows as usize).next_power_of_two().trailing_zeros();
+    let n_threads = if n_columns <= most_columns { 128 } else { 64 };
     let spread = Spread {
         blocks: [(n_columns / 2) as u32, 1, 1],
-        n_threads: N_PRODUCT_THREADS,
-        n_shared_bytes: COPIED_BYTES + (32 << which),
+        n_threads,
+        n_shared_bytes: n_threads * COPIED_BYTES + (32 << which),
     };
     let arguments = [
         pointer(&x),
@@ -191,8 +196,32 @@ pub(crate) fn gated(hidden: &Tensor, activation: Activation) -> Option<Tensor> {
     Some(out)
 }
 
-/// What queries read of keys and values, `[b, heads, n, d_head]` each; attention as libtorch has it, whose own kernels leave
-/// most of a GPU idle where queries are few. `mask`: additive, in the kind of the queries, `[1 or n, n_keys]` or
+/// While this is kept, forwards are of few shapes, which come again and again.
+pub(crate) struct FewShapes(CudnnAttention);
+
+impl FewShapes {
+    /// Until it is dropped, on a GPU.
+    pub(crate) fn on(device: Device) -> Option<Self> {
+        let is_gpu = matches!(device, Device::Cuda(_));
+        is_gpu.then(|| {
+            IS_OF_FEW_SHAPES.set(true);
+            Self(CudnnAttention::allowed())
+        })
+    }
+}
+
+impl Drop for FewShapes {
+    fn drop(&mut self) {
+        IS_OF_FEW_SHAPES.set(false);
+    }
+}
+
+thread_local! {
+    static IS_OF_FEW_SHAPES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What queries read of keys and values, `[b, heads, n, d_head]` each, where shapes are few: attention as libtorch has it, whose
+/// own kernels leave most of a GPU idle where a head has few queries, and more than one. `mask`: additive, in the kind of the queries, `[1 or n, n_keys]` or
 /// `[b, 1, ..]`; a query that sees nothing reads zeros.
 pub(crate) fn attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Option<Tensor> {
     let kernels = kernels(q)?;
@@ -200,7 +229,11 @@ pub(crate) fn attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor
     let n_keys = k.size()[2];
     // Heads of all rows are side by side in the cache, so that they are one axis without a copy.
     let is_one_axis = |x: &Tensor| b == 1 || x.stride()[0] == n_heads * x.stride()[1];
-    let is_served = n <= MOST_QUERIES
+    // The kernel of cuDNN for one query is the fastest. It has none in f32.
+    let is_alone = n == 1 && q.kind() == Kind::BFloat16;
+    let is_served = IS_OF_FEW_SHAPES.get()
+        && !is_alone
+        && n <= MOST_QUERIES
         && n_keys <= LONGEST_ROW
         && [k, v].into_iter().all(|x| x.kind() == q.kind() && is_one_axis(x))
         && mask.is_none_or(|mask| mask.kind() == q.kind() && mask.stride().last() == Some(&1));

@@ -17,6 +17,7 @@ use specimen_decode::pipeline::Sampling;
 use specimen_weights::cuda_graph::Graph;
 use tch::{Device, Kind, Tensor};
 
+use crate::llama::fused::FewShapes;
 use crate::seam::{
     backbone::{Backbone, Tapped},
     captures::{Captures, Capturing},
@@ -329,6 +330,7 @@ impl Buffers {
         n_read: i64,
         layers: &[usize],
     ) -> Computed {
+        let _few = FewShapes::on(ids.device());
         let (n_lanes, n_rows, n) = (self.lanes.n as i64, self.n_rows(), ids.size()[0] / self.lanes.n as i64);
         let x = backbone.embed(ids, positions);
         let mask = mask.to_kind(self.cache.kind());

@@ -11,10 +11,10 @@ extern "C" void run_gated(int n_rows, int n_threads, const Number* hidden, Numbe
            [&] { gated(hidden, out, d_ffn, activation); });
 }
 
-extern "C" void run_rows(int most_rows, const Pack* x, const Pack* weight, Number* out, int n_rows, int n_packs,
+extern "C" void run_rows(int most_rows, int n_threads, const Pack* x, const Pack* weight, Number* out, int n_rows, int n_packs,
                          int n_columns) {
     auto* kernel = most_rows == 1 ? rows_1 : most_rows == 2 ? rows_2 : rows_4;
-    spread({unsigned(n_columns / 2), 1, 1}, N_PRODUCT_THREADS, 16 * N_AHEAD * N_PRODUCT_THREADS + 8 * most_rows,
+    spread({unsigned(n_columns / 2), 1, 1}, n_threads, 16 * N_AHEAD * n_threads + 8 * most_rows,
            [&] { kernel(x, weight, out, n_rows, n_packs, n_columns); });
 }
 

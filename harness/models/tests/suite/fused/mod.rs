@@ -10,7 +10,7 @@ use tch::{Device, Kind, Tensor};
 const EPS: f32 = 1e-5;
 
 type AddNorm = unsafe extern "C" fn(i32, i32, P, P, P, P, P, i32, f32);
-type Rows = unsafe extern "C" fn(i32, P, P, P, i32, i32, i32);
+type Rows = unsafe extern "C" fn(i32, i32, P, P, P, i32, i32, i32);
 type MaskedSoftmax = unsafe extern "C" fn(i32, i32, i32, i32, P, P, i64, i64, f32, P, i32, i32);
 type Gated = unsafe extern "C" fn(i32, i32, P, P, i32, i32);
 type Turned = unsafe extern "C" fn(
@@ -147,8 +147,8 @@ fn products_of_few_rows_are_those_of_linear() {
     both(|kernels| {
         let rows = kernels.entry::<Rows>("run_rows");
         // Rows that are more packs than a block copies ahead, and one that is fewer than its threads.
-        for (n_rows, most_rows, n_columns, d) in
-            [(1, 1, 4, 2_120), (2, 2, 6, 4_104), (3, 4, 2, 296), (4, 4, 2, 1_024)]
+        for (n_threads, n_rows, most_rows, n_columns, d) in
+            [(128, 1, 1, 4, 2_120), (64, 2, 2, 6, 4_104), (128, 3, 4, 2, 296), (64, 4, 4, 2, 1_024)]
         {
             let weight = kernels.tensor(&[n_columns, d], 0.31) * 0.05;
             let x = kernels.tensor(&[n_rows, d], 0.77);
@@ -156,7 +156,16 @@ fn products_of_few_rows_are_those_of_linear() {
             #[expect(unsafe_code, reason = "all have the shapes that are given")]
             unsafe {
                 let (x, weight, out) = (x.data_ptr(), weight.data_ptr(), out.data_ptr());
-                rows(most_rows, x, weight, out, n_rows as i32, kernels.n_packs(d), n_columns as i32);
+                rows(
+                    most_rows,
+                    n_threads,
+                    x,
+                    weight,
+                    out,
+                    n_rows as i32,
+                    kernels.n_packs(d),
+                    n_columns as i32,
+                );
             }
             // Sums of so many products, in another order.
             kernels.check(
