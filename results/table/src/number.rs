@@ -39,9 +39,11 @@ pub fn with_interval(value: f64, ci95: Option<[f64; 2]>, decimals: usize, bracke
     }
 }
 
-/// A value with a fixed number of decimals.
+/// A value with a fixed number of decimals. Its last bits do not count: a mean of 7/8 is one number, in whatever order it was
+/// summed, and not 0.87 in one row and 0.88 in another.
 #[must_use]
 pub fn fixed(value: f64, decimals: usize) -> String {
+    let value: f64 = format!("{value:.13e}").parse().unwrap_or(value);
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {
         Some(rest) if rest.bytes().all(|b| b == b'0' || b == b'.') => rest.to_owned(),
@@ -100,6 +102,15 @@ mod tests {
         assert_eq!(column_decimals(&[(1e12, None)]), 0);
         assert_eq!(column_decimals(&[]), 3);
         assert_eq!(column_decimals(&[(0.0, Some([0.0, 0.0]))]), 3);
+    }
+
+    #[test]
+    fn the_last_bit_of_a_mean_decides_no_digit() {
+        let below = 0.875_f64.next_down();
+        assert_eq!((fixed(0.875, 2), fixed(below, 2)), ("0.88".to_owned(), "0.88".to_owned()));
+        assert_eq!(fixed(0.8749, 2), "0.87");
+        assert_eq!((fixed(f64::NAN, 1), fixed(f64::INFINITY, 1)), ("NaN".to_owned(), "inf".to_owned()));
+        assert_eq!(fixed(1e300, 0).len(), 301);
     }
 
     #[test]

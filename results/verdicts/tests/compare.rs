@@ -45,6 +45,21 @@ fn a_run_against_its_copy_shows_no_difference_anywhere() {
 }
 
 #[test]
+fn what_is_one_number_everywhere_has_no_row_and_is_named() {
+    let found = compared(&Made::plain("a"), &worse_tree(), &Options::default()).unwrap();
+    let of_ar = |measure: &str| {
+        found.same.iter().find(|same| (same.cell.as_str(), same.measure.as_str()) == ("ar", measure))
+    };
+    assert_eq!(of_ar("accepted_per_step").unwrap().value, 0.0);
+    assert!(found.same.iter().all(|same| {
+        !found.rows.iter().any(|row| (&row.cell, &row.measure) == (&same.cell, &same.measure))
+    }));
+    let legend = found.table().legend.join("\n");
+    assert!(legend.contains("No row, since one number on every prompt of both runs: "), "{legend}");
+    assert!(legend.contains("accepted_per_step 0"), "{legend}");
+}
+
+#[test]
 fn where_decoding_is_unknown_seconds_to_the_saved_image_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();

@@ -7,11 +7,11 @@ use std::{
 
 use clap::{Args, builder::PossibleValuesParser};
 use serde_json::json;
+use specimen_foundation::{names::nearest, text::counted};
 use specimen_record::{Mix, Part};
-use specimen_report::{ImageRecords, MIXABLE, Source};
+use specimen_report::{ImageRecords, MIXABLE, ReportError, Source};
 
 use super::compare::Layout;
-use specimen_foundation::text::counted;
 
 use crate::{
     args::Format,
@@ -65,7 +65,17 @@ pub(crate) fn records(args: &RecordsArgs, console: &Console) -> anyhow::Result<(
     for name in FACTS.iter().filter(|name| args.by.iter().any(|by| by == *name)) {
         add_prompt_fact(&mut images, &args.runs, name)?;
     }
-    let means = images.means(&args.by)?;
+    let means = match images.means(&args.by) {
+        // The facts that a misspelt name may mean are columns too, where the datasets have them.
+        Err(ReportError::NoGroups { name, .. }) => {
+            for near in nearest(&name, FACTS) {
+                // A dataset that is not here has none to offer.
+                let _ = add_prompt_fact(&mut images, &args.runs, near);
+            }
+            images.means(&args.by)?
+        }
+        means => means?,
+    };
     if let Some(path) = &args.out {
         images.write(path)?;
         let (n, n_columns) = (counted(images.n(), "image"), counted(images.columns().len(), "column"));

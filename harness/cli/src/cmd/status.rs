@@ -5,8 +5,12 @@ use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use specimen_record::{CellProgress, Manifest, PlanFile, RunDir, read_document, read_timings, run_progress};
+use specimen_foundation::text::counted;
+use specimen_record::{
+    CellProgress, ItemKey, Manifest, PlanFile, RunDir, read_document, read_timings, run_progress,
+};
 use specimen_runner::{
+    plan::{shard_map::timed_again, stored_plan::spec_of},
     process::lock::Lock,
     slurm::arrays::{Array, Arrays, arrays},
 };
@@ -37,11 +41,13 @@ struct Status {
     n_ok: u64,
     n_failed: u64,
     n_missing: u64,
+    /// Images that are there and are made again when the run is continued: those of timed blocks that lack some.
+    n_again: u64,
     n_shards: usize,
     n_finished_shards: usize,
     /// Rows that were begun and never finished.
     torn: Vec<String>,
-    /// Seconds of one worker for what is missing, judged by the images of each cell so far.
+    /// Seconds of one worker for what a run that is continued makes, judged by the images of each cell so far.
     seconds_left: Option<f64>,
     /// Arrays of a cluster; absent where nothing was ever submitted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +61,8 @@ struct CellLine {
     n_ok: u64,
     n_failed: u64,
     n_missing: u64,
+    /// As of the run.
+    n_again: u64,
     /// Mean from prompt to saved image.
     seconds_per_image: Option<f64>,
 }
@@ -66,14 +74,8 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
     let plan: PlanFile = read_document(&run.plan())?;
     let progress = run_progress(&run, &plan)?;
     let seconds = seconds_per_image(&run)?;
-    let cells: Vec<CellLine> = progress.cells.iter().map(|cell| line(cell, &seconds)).collect();
-    let sum = |of: fn(&CellLine) -> u64| cells.iter().map(of).sum::<u64>();
-    let left = |cell: &CellLine| match cell.n_missing {
-        0 => Some(0.0),
-        n => cell.seconds_per_image.map(|seconds| seconds * n as f64),
-    };
     let holder = Lock::holder(&run.lock())?;
-    let n_missing = sum(|cell| cell.n_missing);
+    let n_missing: u64 = progress.cells.iter().map(|cell| cell.n_missing).sum();
     let slurm = if manifest.sealed.is_none() { arrays(&run)? } else { None };
     let is_alive = |array: &Array| array.n_running.unwrap_or(0) + array.n_waiting.unwrap_or(0) > 0;
     let has_tasks = slurm.as_ref().is_some_and(|slurm| slurm.arrays.iter().any(is_alive));
@@ -82,6 +84,21 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
         (None, _, _) if has_tasks => "running",
         (None, 0, Some(_)) => "merged",
         _ => "incomplete",
+    };
+    // Of a run under way they are blocks at work.
+    let again: Vec<String> = match state {
+        "incomplete" if !progress.begun.is_empty() => {
+            let blocks = timed_again(&plan, &spec_of(&run, &manifest)?, &progress);
+            let keys = blocks.iter().flat_map(|block| &block.items);
+            keys.filter(|key| !progress.unmade.contains(*key)).map(ItemKey::cell).collect()
+        }
+        _ => Vec::new(),
+    };
+    let cells: Vec<CellLine> = progress.cells.iter().map(|cell| line(cell, &seconds, &again)).collect();
+    let sum = |of: fn(&CellLine) -> u64| cells.iter().map(of).sum::<u64>();
+    let left = |cell: &CellLine| match cell.n_missing + cell.n_failed + cell.n_again {
+        0 => Some(0.0),
+        n => cell.seconds_per_image.map(|seconds| seconds * n as f64),
     };
     let answered = Status {
         schema: 1,
@@ -93,6 +110,7 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
         n_ok: sum(|cell| cell.n_ok),
         n_failed: sum(|cell| cell.n_failed),
         n_missing,
+        n_again: sum(|cell| cell.n_again),
         n_shards: progress.shards.len(),
         n_finished_shards: progress.finished.len(),
         torn: progress.torn.iter().map(ToString::to_string).collect(),
@@ -129,13 +147,15 @@ fn array_lines(slurm: &Arrays) -> Vec<String> {
     slurm.arrays.iter().map(array).chain(given_up).collect()
 }
 
-fn line(cell: &CellProgress, seconds: &[(String, f64)]) -> CellLine {
+/// `again`: the cell of each image that is made again.
+fn line(cell: &CellProgress, seconds: &[(String, f64)], again: &[String]) -> CellLine {
     let known = seconds.iter().find(|(name, _)| *name == cell.cell);
     CellLine {
         name: cell.cell.clone(),
         n_ok: cell.n_ok,
         n_failed: cell.n_failed,
         n_missing: cell.n_missing,
+        n_again: again.iter().filter(|name| **name == cell.cell).count() as u64,
         seconds_per_image: known.map(|(_, seconds)| *seconds),
     }
 }
@@ -168,18 +188,24 @@ fn human(status: &Status) -> String {
         }
         None => say(format!("state   {}", status.state)),
     }
-    let Status { n_items, n_ok, n_failed, n_missing, .. } = status;
+    let Status { n_items, n_ok, n_failed, n_missing, n_again, .. } = status;
     let again = if *n_failed > 0 { "; `run --resume` tries the failed ones again" } else { "" };
     say(format!("items   {n_items}: {n_ok} made, {n_failed} failed, {n_missing} missing{again}"));
+    if *n_again > 0 {
+        say(format!(
+            "again   `run --resume` also makes {} again that are there: a timed block lacks others of its images",
+            counted(*n_again as usize, "image")
+        ));
+    }
     say(format!("shards  {} finished of {}", status.n_finished_shards, status.n_shards));
-    if let Some(seconds) = status.seconds_left.filter(|_| *n_missing > 0) {
+    if let Some(seconds) = status.seconds_left.filter(|_| n_missing + n_failed > 0) {
         say(format!("left    about {seconds:.0} s of one worker"));
     }
     for line in status.slurm.iter().flat_map(array_lines) {
         say(line);
     }
     let width = status.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
-    for CellLine { name, n_ok, n_failed, n_missing, seconds_per_image } in &status.cells {
+    for CellLine { name, n_ok, n_failed, n_missing, n_again: _, seconds_per_image } in &status.cells {
         let n = n_ok + n_failed + n_missing;
         let seconds =
             seconds_per_image.map_or_else(String::new, |s| format!(", {s:.3} s from prompt to image"));

@@ -122,6 +122,26 @@ fn the_status_of_a_run_is_told_before_and_after_its_end() {
     run(&desk, "r", &["--resume"]);
     assert!(before == fs::read(desk.path("r/merged/records.jsonl")).unwrap());
     assert!(desk.succeeds(&["merge", "r"]).out.contains("records 36, 0 of them failed"));
+
+    // One image of a timed block is lost: the others of the block are there, and are made again with it.
+    let plan: serde_json::Value =
+        serde_json::from_slice(&fs::read(desk.path("r/plan.json")).unwrap()).unwrap();
+    let items = plan["blocks"][0]["items"].as_array().unwrap();
+    assert!(items.len() > 1, "{plan}");
+    let name = format!("{}.png", items[0].as_str().unwrap().replace('/', "+"));
+    let image = (0..9).map(|k| desk.path(&format!("r/shards/{k}/images/{name}"))).find(|path| path.exists());
+    fs::remove_file(image.unwrap()).unwrap();
+    let status = desk.json(&["status", "r"]);
+    let counts = ["n_ok", "n_missing", "n_again"].map(|name| status[name].as_u64().unwrap());
+    assert_eq!(counts, [35, 1, items.len() as u64 - 1]);
+    let seconds = status["cells"].as_array().unwrap().iter().map(|cell| {
+        let n = |name: &str| cell[name].as_u64().unwrap();
+        (n("n_missing") + n("n_again")) as f64 * cell["seconds_per_image"].as_f64().unwrap_or(0.0)
+    });
+    assert!((status["seconds_left"].as_f64().unwrap() - seconds.sum::<f64>()).abs() < 1e-9, "{status}");
+    let said = desk.succeeds(&["status", "r"]).out;
+    let again = specimen_foundation::text::counted(items.len() - 1, "image");
+    assert!(said.contains(&format!("also makes {again} again that are there")), "{said}");
 }
 
 #[test]

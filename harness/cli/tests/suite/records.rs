@@ -177,6 +177,10 @@ fn means_are_grouped_by_the_category_that_the_dataset_gives_a_prompt() {
     for row in ["a,ar,Animals,2,0,", "a,ar,Vehicles,1,0,", "a,quality,Animals,2,0,"] {
         assert!(table.lines().any(|line| line.starts_with(row)), "{row}: {table}");
     }
+    // A misspelt name means a fact that the prompts have, and none that they lack.
+    desk.fails(&["records", "a", "--by", "catgory"], 2, &["catgory", "did you mean `category`?"]);
+    let ran = desk.run(&["records", "a", "--by", "chalenge"]);
+    assert!(ran.code == 2 && !ran.err.contains("`challenge`"), "{}", ran.err);
     // A file keeps the column, so that it needs the dataset no more.
     desk.succeeds(&["records", "a", "--by", "category", "--out", "a.parquet"]);
     fs::remove_file(desk.path("prompts.jsonl")).unwrap();

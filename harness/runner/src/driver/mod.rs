@@ -33,10 +33,7 @@ use crate::{
     error::RunError,
     images::load::Models,
     machine::provenance,
-    plan::{
-        shard_map::{is_timed, timed_cells},
-        stored_plan::plan_file,
-    },
+    plan::{shard_map::timed_again, stored_plan::plan_file},
     process::{
         disk_wait::{DiskWait, Wait},
         stop_request::StopRequest,
@@ -177,9 +174,7 @@ fn take_stock(context: &Context<'_>, is_still: bool, n_swept: u64) -> Result<(),
             what += &format!(", {n} {rest}");
         }
     }
-    let cells = timed_cells(&context.plan.spec);
-    let is_again = |block: &&Block| progress.begun.contains(&block.index) && is_timed(block, &cells);
-    let again = file.blocks.iter().filter(is_again).count();
+    let again = timed_again(file, &context.plan.spec, &progress).len();
     if again > 0 {
         what += &format!("; {again} timed block(s) have some of their images and are timed again");
     }

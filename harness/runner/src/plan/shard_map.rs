@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use specimen_experiments::spec::Spec;
-use specimen_record::{Block, PlanFile};
+use specimen_record::{Block, PlanFile, RunProgress};
 
 /// How a plan is cut: shards `0..timed` hold the timed blocks, the next `untimed` the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,14 @@ impl ShardMap {
 /// The cells whose times count.
 pub(crate) fn timed_cells(spec: &Spec) -> BTreeSet<&str> {
     spec.cells.iter().filter(|cell| cell.timed).map(|cell| cell.name.as_str()).collect()
+}
+
+/// The timed blocks that have some of their images and not all: a run that is continued makes and times all of them again.
+#[must_use]
+pub fn timed_again<'p>(plan: &'p PlanFile, spec: &Spec, progress: &RunProgress) -> Vec<&'p Block> {
+    let cells = timed_cells(spec);
+    let is_again = |block: &&Block| progress.begun.contains(&block.index) && is_timed(block, &cells);
+    plan.blocks.iter().filter(is_again).collect()
 }
 
 /// Blocks hold either timed cells only or a single untimed one.

@@ -88,7 +88,7 @@ pub(crate) fn plan_of_stored(spec: Spec, file: &PlanFile) -> Result<Plan, RunErr
 ///
 /// # Errors
 /// A spec of another version of this program.
-pub(crate) fn spec_of(run: &RunDir, manifest: &Manifest) -> Result<Spec, RunError> {
+pub fn spec_of(run: &RunDir, manifest: &Manifest) -> Result<Spec, RunError> {
     serde_json::from_value(manifest.spec.clone())
         .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))
 }

@@ -215,9 +215,7 @@ impl ImageRecords {
     /// The column that `name` means.
     fn grouping_column(&self, name: &str) -> Result<String, ReportError> {
         let names = [name.to_owned(), format!("{PROMPT}{name}"), format!("{PARAM}{name}")];
-        let has_value = |column: &String| {
-            self.frame.column(column).is_ok_and(|found| found.null_count() < self.n() || self.n() == 0)
-        };
+        let has_value = |column: &String| self.has_value(column);
         let is_there = names.iter().any(|column| self.frame.column(column).is_ok());
         names.into_iter().find(has_value).ok_or_else(|| match is_there {
             true => ReportError::EmptyGroups { name: name.to_owned() },
@@ -225,16 +223,20 @@ impl ImageRecords {
         })
     }
 
-    /// The nearest columns to group by, as they are typed, or all of them.
+    fn has_value(&self, column: &str) -> bool {
+        self.frame.column(column).is_ok_and(|found| found.null_count() < self.n() || self.n() == 0)
+    }
+
+    /// The nearest columns that have a value to group by, as they are typed, or all of them.
     fn columns_like(&self, name: &str) -> String {
         let columns = self.columns();
         let typed = |column: &'_ String| {
             let bare = column.strip_prefix(PARAM).or_else(|| column.strip_prefix(PROMPT));
             bare.unwrap_or(column).to_owned()
         };
-        let known: BTreeSet<String> =
-            columns.iter().filter(|column| !column.starts_with(SCORE)).map(typed).collect();
-        suggestion(name, known.iter().map(String::as_str).chain(["category", "challenge"]))
+        let is_offered = |column: &&String| !column.starts_with(SCORE) && self.has_value(column);
+        let known: BTreeSet<String> = columns.iter().filter(is_offered).map(typed).collect();
+        suggestion(name, known.iter().map(String::as_str))
     }
 
     fn csv(&self) -> Result<String, ReportError> {

@@ -122,7 +122,7 @@ fn adjusted(rows: &[(&str, VsBaseline)]) -> Result<Vec<Option<f64>>, ReportError
 }
 
 fn compared(cell: &str, versus: &VsBaseline, p: Option<f64>) -> String {
-    let sign = if versus.difference < 0.0 { "-" } else { "+" };
+    let sign = sign(versus.difference);
     let z = versus.z.map_or_else(String::new, |z| format!(", z {}", signed_short(z)));
     let p = p.map_or_else(String::new, |p| format!(", p {}", p_value(p)));
     let detectable = versus.detectable.map_or_else(String::new, |d| format!(", {}", fixed(d, 3)));
@@ -138,5 +138,10 @@ pub(crate) fn p_value(p: f64) -> String {
 }
 
 pub(crate) fn signed_short(value: f64) -> String {
-    format!("{}{}", if value < 0.0 { "-" } else { "+" }, fixed(value.abs(), 1))
+    format!("{}{}", sign(value), fixed(value.abs(), 1))
+}
+
+/// What a sum of floats leaves of an exact zero has no side.
+fn sign(value: f64) -> &'static str {
+    if value < -1e-12 { "-" } else { "+" }
 }

@@ -27,8 +27,21 @@ pub struct Comparison {
     pub mixed: Vec<Mix>,
     /// One row a cell and measure, measure by measure.
     pub rows: Vec<Row>,
+    /// What has no row, because it is one number on every prompt of both runs.
+    pub same: Vec<Same>,
     /// What was refused, with the reason.
     pub refused: Vec<Refused>,
+}
+
+/// A measure that is one number on every prompt of both runs: forwards of plain decoding, as a rule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Same {
+    /// Name of the cell.
+    pub cell: String,
+    /// As in [`Row`].
+    pub measure: String,
+    /// The number.
+    pub value: f64,
 }
 
 /// One of the two runs.
@@ -111,6 +124,7 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
         b: side(b),
         mixed: options.mix.iter().copied().collect(),
         rows: Vec::new(),
+        same: Vec::new(),
         refused: Vec::new(),
     };
     let device = other_device(&a.summary, &b.summary).filter(|_| !options.mix.contains(&Mix::Device));
@@ -280,7 +294,9 @@ impl Both<'_> {
     ) -> Result<(), VerdictError> {
         let is_still = |side: &ByPrompt| side.values().all(|value| Some(value) == side.values().next());
         if is_still(a) && is_still(b) && a == b {
-            return Ok(()); // Plain decoding has the same count on every prompt of every run.
+            let (cell, measure) = (self.name(), measure.to_owned());
+            found.same.extend(a.values().next().map(|&value| Same { cell, measure, value }));
+            return Ok(());
         }
         let estimate = estimate(a, b, scale, self.seed())?;
         self.keep(found, measure, protocol, estimate);

@@ -1,9 +1,9 @@
 //! A comparison as a table.
 
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
-use specimen_table::{Column, Entry, Section, Table, fixed, with_interval};
+use specimen_table::{Column, Entry, Section, Table, fixed, plain, with_interval};
 
-use super::comparison::{Comparison, Row, Scale, Side};
+use super::comparison::{Comparison, Row, Same, Scale, Side};
 
 /// Smallest p value that is shown; a smaller one is shown as below it.
 const SMALLEST_P: f64 = 1e-4;
@@ -63,10 +63,27 @@ impl Comparison {
         if !further.is_empty() {
             table.legend.push(format!("Geometric mean / median of A over B: {}.", further.join("; ")));
         }
+        table.legend.extend(self.same_in_words());
         for refused in &self.refused {
             table.legend.push(format!("Refused: {} of {}: {}.", refused.measure, refused.cell, refused.why));
         }
         table
+    }
+
+    /// What has no row because it is the same everywhere: one sentence.
+    fn same_in_words(&self) -> Option<String> {
+        let mut cells: Vec<(&str, Vec<String>)> = Vec::new();
+        for Same { cell, measure, value } in &self.same {
+            let text = format!("{measure} {}", plain((value * 1e4).round() / 1e4));
+            match cells.iter_mut().find(|(name, _)| name == cell) {
+                Some((_, texts)) => texts.push(text),
+                None => cells.push((cell, vec![text])),
+            }
+        }
+        let cells: Vec<String> =
+            cells.into_iter().map(|(cell, texts)| format!("{} of {cell}", texts.join(", "))).collect();
+        (!cells.is_empty())
+            .then(|| format!("No row, since one number on every prompt of both runs: {}.", cells.join("; ")))
     }
 
     fn head(&self) -> Vec<String> {
