@@ -69,6 +69,13 @@ impl Target {
         self.gives.contains(&ability)
     }
 
+    /// Classes, of a model whose prompts are the numbers of these.
+    #[must_use]
+    pub fn n_classes(&self) -> Option<u64> {
+        let of_classes = self.sizes.get("condition")?.get("class")?;
+        of_classes.get("n_classes")?.as_integer()?.try_into().ok()
+    }
+
     /// Image tokens that it can choose from; `None` where only its files say so.
     #[must_use]
     pub fn n_vocab(&self) -> Option<usize> {

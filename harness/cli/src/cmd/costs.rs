@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use specimen_catalog::entry::entry;
+use specimen_catalog::entry::{entry, target};
 use specimen_models::seam::clock::{DeviceClock, copy_costs, memory_bandwidth};
 use specimen_record::{Timestamp, write_atomic};
 use specimen_runner::{
@@ -30,6 +30,8 @@ use crate::{
 
 /// Any prompt costs the same; this one is in the vocabulary of the embedded model.
 const PROMPT: &str = "a large red circle on sand at sunset";
+/// The prompt of models that take the number of a class.
+const CLASS: &str = "0";
 /// The embedded model.
 const EMBEDDED: &str = "tiny";
 
@@ -44,7 +46,7 @@ pub struct CostsArgs {
     /// Whether steps run over buffers that stay where they are, on a GPU as CUDA graphs [default: on a GPU that can]
     #[arg(long, value_name = "BOOL")]
     pub graphs: Option<bool>,
-    /// The prompt [default: "a large red circle on sand at sunset"; empty for models without prompts]
+    /// The prompt [default: "a large red circle on sand at sunset"; 0 for models of classes, empty for models without prompts]
     #[arg(long, value_name = "TEXT")]
     pub prompt: Option<String>,
     /// Threads of the process
@@ -86,8 +88,7 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     let sizes: Vec<usize> = nodes.iter().map(|&n| n as usize).collect();
     console.say(format!("timing forwards of {}; other work on this machine distorts them", model.name));
     let clock = DeviceClock::new(device);
-    let default = if has_prompts(&cell.model.name) { PROMPT } else { "" };
-    let prompt = args.prompt.as_deref().unwrap_or(default);
+    let prompt = args.prompt.as_deref().unwrap_or_else(|| prompt_of(&cell.model.name));
     let asked = (sizes.as_slice(), args.repetitions as usize);
     let costs =
         within_memory(&cell.model, None, || forward_costs(&model, prompt, &cell.sampling, asked, &clock))?;
@@ -149,6 +150,16 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
         Format::Json => answer_json(&table),
         Format::Human if args.out.is_none() => answer(&table.text()),
         Format::Human => Ok(()),
+    }
+}
+
+/// A prompt that the model called `name` takes.
+fn prompt_of(name: &str) -> &'static str {
+    let takes_classes = || target(name).is_some_and(|(_, target)| target.n_classes().is_some());
+    match has_prompts(name) {
+        false => "",
+        true if takes_classes() => CLASS,
+        true => PROMPT,
     }
 }
 

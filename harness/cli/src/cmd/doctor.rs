@@ -261,9 +261,11 @@ fn gpu_answer() -> Option<Check> {
     Some(match gpu_tokens()? {
         GpuTokens::AsOnCpu(found, None) => ok(NAME, found),
         GpuTokens::AsOnCpu(found, Some(why)) => note(NAME, found, &format!("plain steps take longer: {why}")),
-        GpuTokens::Wrong(found) => {
-            failed(NAME, found, "trust no image of this GPU; run `make libtorch CUDA=1 build`, or use device = \"cpu\"")
-        }
+        GpuTokens::Wrong(found) => failed(
+            NAME,
+            found,
+            "trust no image of this GPU; run `make libtorch CUDA=1 build`, or use device = \"cpu\"",
+        ),
     })
 }
 

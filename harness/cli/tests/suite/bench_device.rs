@@ -12,7 +12,7 @@ const BENCH: [&str; 8] =
 #[test]
 fn a_model_that_cannot_be_timed_is_a_row_and_costs_the_others_nothing() {
     let desk = Desk::new();
-    let args = [&BENCH[..], &["--models", "llamagen-toy,igpt-mnist"]].concat();
+    let args = [&BENCH[..], &["--models", "llamagen-toy,llamagen-c2i-toy,igpt-mnist"]].concat();
     let ran = desk.succeeds(&args);
     assert!(ran.err.contains("timing llamagen-toy"), "{}", ran.err);
     assert!(ran.err.contains("igpt-mnist is not timed: "), "{}", ran.err);
@@ -20,6 +20,8 @@ fn a_model_that_cannot_be_timed_is_a_row_and_costs_the_others_nothing() {
     let row = page.lines().find(|line| line.starts_with("| llamagen-toy |")).unwrap();
     // Every verification is there, and both drafters.
     assert!(row.contains("eagle1 ") && row.contains("eagle3 "), "{row}");
+    // A model of classes is given one.
+    assert!(page.lines().any(|line| line.starts_with("| llamagen-c2i-toy |")), "{page}");
     let missing = page.lines().find(|line| line.starts_with("| igpt-mnist |")).unwrap();
     assert!(missing.len() > "| igpt-mnist | | |".len(), "{missing}");
 
@@ -35,7 +37,8 @@ fn a_model_that_cannot_be_timed_is_a_row_and_costs_the_others_nothing() {
     }
     assert!(!table.contains("[copies]"), "a CPU has no copies: {table}");
     assert!(page.contains("The memory of the GPU is not known: it computes on no GPU."), "{page}");
-    let command = "Command: specimen bench-device --device cpu --dtype f32 --guidance 3 --models llamagen-toy,igpt-mnist \
+    let command = "Command: specimen bench-device --device cpu --dtype f32 --guidance 3 --models \
+                   llamagen-toy,llamagen-c2i-toy,igpt-mnist \
                    --threads 1 --repetitions 10 --seconds 480 --out bench\n";
     assert!(page.contains(command), "{page}");
     let again = desk.succeeds(&args);

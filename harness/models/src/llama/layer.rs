@@ -400,8 +400,10 @@ impl Layer {
         let (q, (k, v)) = match fused::turned(&qkv, turns, None, heads, cache) {
             Some(q) => (q, cache.with_next(n)),
             None => {
-                let qkv = qkv.to_kind(Kind::Float).view([b, n, n_all, d_head / 2, 2]).view_as_complex() * turns;
-                let qkv = qkv.view_as_real().view([b, n, n_all, d_head]).to_kind(cache.kind()).transpose(1, 2);
+                let qkv =
+                    qkv.to_kind(Kind::Float).view([b, n, n_all, d_head / 2, 2]).view_as_complex() * turns;
+                let qkv =
+                    qkv.view_as_real().view([b, n, n_all, d_head]).to_kind(cache.kind()).transpose(1, 2);
                 let kv = cache.append(&qkv.narrow(1, n_heads, 2 * n_kv_heads));
                 (qkv.narrow(1, 0, n_heads), kv)
             }

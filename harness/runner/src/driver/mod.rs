@@ -17,7 +17,7 @@ use std::{cell::RefCell, path::Path, time::Duration};
 
 use specimen_datasets::{PromptSet, data_root::DataRoot};
 use specimen_experiments::plan::Plan;
-use specimen_record::{Block, CellProgress, Git, run_progress, sweep_unfinished};
+use specimen_record::{CellProgress, Git, run_progress, sweep_unfinished};
 
 use self::{
     context::Context,

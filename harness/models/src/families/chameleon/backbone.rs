@@ -13,11 +13,7 @@ use tch::{Kind, Tensor};
 use super::{ChameleonConfig, KeyLayout, layer::ChameleonLayer, layer::rotary_1d};
 use crate::{
     heads::eagle3_file::output_starts,
-    llama::{
-        layer::Turns,
-        mirror::Mirrored,
-        padded::Padding,
-    },
+    llama::{layer::Turns, mirror::Mirrored, padded::Padding},
     seam::{
         backbone::{Backbone, BackboneShape, Tapped, with_undrawn},
         kv::KvCache,
