@@ -7,7 +7,7 @@ use std::{
 };
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use tch::Device;
+use tch::{Device, Tensor};
 
 use crate::{cuda, cuda_graph, libtorch};
 
@@ -134,6 +134,21 @@ impl Kernel {
 }
 
 impl Argument {
+    /// No memory.
+    pub const NONE: Self = Self::Pointer(null_mut());
+
+    /// The memory of `x`, from its first number on.
+    #[must_use]
+    pub fn of(x: &Tensor) -> Self {
+        Self::Pointer(x.data_ptr())
+    }
+
+    /// Whether the memory of `x` begins at a multiple of `n_bytes`.
+    #[must_use]
+    pub fn is_aligned(x: &Tensor, n_bytes: usize) -> bool {
+        (x.data_ptr() as usize).is_multiple_of(n_bytes)
+    }
+
     /// The first bytes are the argument.
     fn bits(&self) -> u64 {
         match *self {

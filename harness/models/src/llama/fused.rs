@@ -1,7 +1,7 @@
 //! What a decoder layer does for few nodes, as a handful of kernels on a GPU: see `fused.cu`. Each function here gives `None`
 //! where it has no kernel, on a CPU first of all, and the caller computes by operations of libtorch.
 
-use std::{cell::Cell, ffi::c_void, ptr::null_mut, sync::OnceLock};
+use std::{cell::Cell, sync::OnceLock};
 
 use specimen_weights::{
     compiled_kernels::{Argument, Kernel, Spread, compiled},
@@ -112,11 +112,11 @@ pub(crate) fn add_norm(
         n_shared_bytes: 4 * (32 + d as u32),
     };
     let arguments = [
-        pointer(&x),
-        branch.as_ref().map_or(Argument::Pointer(null_mut()), pointer),
-        pointer(weight),
-        pointer(&sum),
-        pointer(&normed),
+        Argument::of(&x),
+        branch.as_ref().map_or(Argument::NONE, Argument::of),
+        Argument::of(weight),
+        Argument::of(&sum),
+        Argument::of(&normed),
         Argument::Int(n_packs as i32),
         Argument::Float(eps as f32),
     ];
@@ -158,9 +158,9 @@ fn few_rows(x: &Tensor, weight: &Tensor) -> Option<Tensor> {
         n_shared_bytes: n_threads * COPIED_BYTES + (32 << which),
     };
     let arguments = [
-        pointer(&x),
-        pointer(weight),
-        pointer(&out),
+        Argument::of(&x),
+        Argument::of(weight),
+        Argument::of(&out),
         Argument::Int(n_rows as i32),
         Argument::Int(n_packs(d, x.kind()) as i32),
         Argument::Int(n_columns as i32),
@@ -188,7 +188,8 @@ pub(crate) fn gated(hidden: &Tensor, activation: Activation) -> Option<Tensor> {
         Activation::Silu => 0,
         Activation::GeluTanh => 1,
     };
-    let arguments = [pointer(&hidden), pointer(&out), Argument::Int(d_ffn as i32), Argument::Int(which)];
+    let arguments =
+        [Argument::of(&hidden), Argument::of(&out), Argument::Int(d_ffn as i32), Argument::Int(which)];
     #[expect(unsafe_code, reason = "both tensors have the shapes that the kernel takes")]
     unsafe {
         kernels.gated.run(hidden.device(), Spread { blocks, n_threads, n_shared_bytes: 0 }, &arguments);
@@ -251,12 +252,12 @@ pub(crate) fn attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor
         at.filter(|&at| mask.size()[at] > 1).map_or(0, |at| mask.stride()[at])
     };
     let arguments = [
-        pointer(&scores),
-        mask.map_or(Argument::Pointer(null_mut()), pointer),
+        Argument::of(&scores),
+        mask.map_or(Argument::NONE, Argument::of),
         Argument::Long(mask.map_or(0, |mask| step(mask, 4))),
         Argument::Long(mask.map_or(0, |mask| step(mask, 2))),
         Argument::Float((d_head as f64).powf(-0.5) as f32),
-        pointer(&shares),
+        Argument::of(&shares),
         Argument::Int(n_keys as i32),
         Argument::Int(n_padded as i32),
     ];
@@ -304,25 +305,25 @@ pub(crate) fn turned(
     };
     let places = places.map(Tensor::contiguous);
     let places_by_row = places.as_ref().map_or(0, |places| if places.dim() == 2 { n } else { 0 });
-    let none = Argument::Pointer(null_mut());
-    let (weight, bias, eps) =
-        norm.as_ref().map_or((none, none, 0.0), |norm| (pointer(norm.weight), pointer(norm.bias), norm.eps));
+    let (weight, bias, eps) = norm.as_ref().map_or((Argument::NONE, Argument::NONE, 0.0), |norm| {
+        (Argument::of(norm.weight), Argument::of(norm.bias), norm.eps)
+    });
     let arguments = [
-        pointer(&qkv),
-        pointer(turns),
+        Argument::of(&qkv),
+        Argument::of(turns),
         Argument::Long(by(4)),
         Argument::Long(by(3)),
         Argument::Long(by(2)),
         weight,
         bias,
         Argument::Float(eps as f32),
-        pointer(&queries),
+        Argument::of(&queries),
         Argument::Int(n_queries as i32),
         Argument::Int((n_queries + n_keys) as i32),
-        pointer(&entries),
+        Argument::of(&entries),
         Argument::Long(strides[0]),
         Argument::Long(strides[1]),
-        places.as_ref().map_or(none, pointer),
+        places.as_ref().map_or(Argument::NONE, Argument::of),
         Argument::Long(places_by_row),
         Argument::Long(first),
         Argument::Int(d_head as i32),
@@ -355,12 +356,10 @@ fn n_packs(d: i64, kind: Kind) -> i64 {
 /// Whether rows of `x` begin where a thread can read several numbers at once.
 fn is_packed(x: &Tensor, kind: Kind) -> bool {
     let d = x.size().last().copied().unwrap_or(1);
-    x.kind() == kind && x.is_contiguous() && d * size_of(kind) % PACK == 0 && x.data_ptr() as i64 % PACK == 0
-}
-
-fn pointer(x: &Tensor) -> Argument {
-    let pointer: *mut c_void = x.data_ptr();
-    Argument::Pointer(pointer)
+    x.kind() == kind
+        && x.is_contiguous()
+        && d * size_of(kind) % PACK == 0
+        && Argument::is_aligned(x, PACK as usize)
 }
 
 /// A power of two, of at least `n` threads where a block has so many.

@@ -291,7 +291,8 @@ mod tests {
         let orders = [Order::KeysFirst, Order::ByHead].map(|order| {
             let all = Tensor::zeros([2, 2, 6, 7, 4], options);
             let mut cache = KvCache::ordered(all, shape, order);
-            cache.layers()[1].append(&kv(0, 3));
+            let (first, _) = cache.layers()[1].append(&kv(0, 3));
+            assert_eq!(first.get(1).get(0), kv(0, 3).get(1).get(0));
             let moved = cache.keep(&[0, 2]);
             assert!(moved.is_some());
             let (k, v) = cache.layers()[1].append(&kv(500, 2));

@@ -187,7 +187,7 @@ fn shares_are_those_of_a_masked_softmax() {
         let softmax = kernels.entry::<MaskedSoftmax>("run_masked_softmax");
         let scores = (Tensor::arange(B * HEADS * N * SEEN, (Kind::Float, Device::Cpu)) * 0.83).sin() * 9.0;
         let scores = scores.view([B, HEADS, N, SEEN]);
-        let mut mask = Tensor::zeros([B, 1, N, SEEN], (kernels.kind, Device::Cpu));
+        let mask = Tensor::zeros([B, 1, N, SEEN], (kernels.kind, Device::Cpu));
         for row in 0..B {
             for slot in 0..N {
                 let hidden = mask.get(row).select(1, slot).narrow(1, 7 * slot + row, SEEN - 7 * slot - row);
