@@ -6,6 +6,7 @@
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <torch/headeronly/version.h>
 
@@ -18,9 +19,15 @@ namespace {
 thread_local std::string reason;
 
 struct Capture {
+    explicit Capture(c10::DeviceIndex device)
+        : device(device),
+          outside(c10::cuda::getCurrentCUDAStream(device)),
+          side(c10::cuda::getStreamFromPool(false, device)) {}
+
+    c10::DeviceIndex device;
     at::cuda::CUDAGraph graph;
-    c10::cuda::CUDAStream outside = c10::cuda::getCurrentCUDAStream();
-    c10::cuda::CUDAStream side = c10::cuda::getStreamFromPool();
+    c10::cuda::CUDAStream outside;
+    c10::cuda::CUDAStream side;
 };
 
 template <typename Work>
@@ -34,6 +41,16 @@ int attempt(Work work) {
         reason = "an exception without a text";
     }
     return 1;
+}
+
+// What libtorch does without a tensor it does on the GPU that is current.
+template <typename Work>
+int on_gpu_of(void* capture, Work work) {
+    return attempt([&] {
+        auto& made = *static_cast<Capture*>(capture);
+        const c10::cuda::CUDAGuard current(made.device);
+        work(made);
+    });
 }
 
 }  // namespace
@@ -66,12 +83,21 @@ int specimen_gpu_stream(int device, void** stream) {
     return attempt([&] { *stream = c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device)).stream(); });
 }
 
-// A capture to be: work runs on a stream of its own from now on. Null where there is none.
-void* specimen_graph_new() {
+// Makes GPU `device` the current one, and gives that which was.
+int specimen_gpu_enter(int device, int* before) {
+    return attempt([&] {
+        *before = c10::cuda::current_device();
+        if (*before != device) c10::cuda::set_device(static_cast<c10::DeviceIndex>(device));
+    });
+}
+
+// A capture to be on GPU `device`: work runs on a stream of its own from now on. Null where there is none.
+void* specimen_graph_new(int device) {
     Capture* made = nullptr;
     const int failed = attempt([&] {
+        const c10::cuda::CUDAGuard current(static_cast<c10::DeviceIndex>(device));
         c10::cuda::device_synchronize();
-        made = new Capture();
+        made = new Capture(static_cast<c10::DeviceIndex>(device));
         c10::cuda::setCurrentCUDAStream(made->side);
     });
     if (failed) {
@@ -83,32 +109,31 @@ void* specimen_graph_new() {
 
 // What is asked for from now on is noted, not done. All graphs of the process share one pool of memory.
 int specimen_graph_begin(void* capture) {
-    return attempt([&] {
+    return on_gpu_of(capture, [](Capture& made) {
         static const auto pool = at::cuda::graph_pool_handle();
-        static_cast<Capture*>(capture)->side.synchronize();
-        static_cast<Capture*>(capture)->graph.capture_begin(pool);
+        made.side.synchronize();
+        made.graph.capture_begin(pool);
     });
 }
 
 int specimen_graph_end(void* capture) {
-    return attempt([&] { static_cast<Capture*>(capture)->graph.capture_end(); });
+    return on_gpu_of(capture, [](Capture& made) { made.graph.capture_end(); });
 }
 
 // Work runs on the stream of before again.
 int specimen_graph_leave(void* capture) {
-    return attempt([&] {
-        auto* made = static_cast<Capture*>(capture);
-        c10::cuda::setCurrentCUDAStream(made->outside);
+    return on_gpu_of(capture, [](Capture& made) {
+        c10::cuda::setCurrentCUDAStream(made.outside);
         c10::cuda::device_synchronize();
     });
 }
 
 int specimen_graph_replay(void* capture) {
-    return attempt([&] { static_cast<Capture*>(capture)->graph.replay(); });
+    return on_gpu_of(capture, [](Capture& made) { made.graph.replay(); });
 }
 
 void specimen_graph_free(void* capture) {
-    (void)attempt([&] { delete static_cast<Capture*>(capture); });
+    (void)on_gpu_of(capture, [](Capture& made) { delete &made; });
 }
 
 }  // extern "C"

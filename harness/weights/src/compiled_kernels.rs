@@ -9,15 +9,20 @@ use std::{
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use tch::{Device, Tensor};
 
-use crate::{cuda, cuda_graph, libtorch};
+use crate::{
+    cuda,
+    cuda_graph::{self, Current},
+    libtorch,
+};
 
 /// libtorch's own opener of NVRTC and of the driver; both are among what it needs.
 const SONAME: &str = "libcaffe2_nvrtc.so";
 /// Of a GPU: the two numbers of its architecture.
 const COMPUTE_CAPABILITY: [c_int; 2] = [75, 76];
 
-/// A kernel that is ready to run.
+/// A kernel that is ready to run on one GPU.
 pub struct Kernel {
+    device: Device,
     /// The driver's handle, an address.
     function: usize,
     launch: Launch,
@@ -65,12 +70,13 @@ type ErrorText = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 type OfProgram = unsafe extern "C" fn(*mut c_void, *mut usize) -> c_int;
 type TextOfProgram = unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int;
 
-/// Compiles `source` for the GPU that this thread uses, and takes the kernels `names` of it. `defines`: macros, as `NAME` or
-/// `NAME=VALUE`. A tensor of that GPU must have been made before.
+/// Compiles `source` for the GPU `device`, and takes the kernels `names` of it. `defines`: macros, as `NAME` or `NAME=VALUE`. A
+/// tensor of that GPU must have been made before.
 ///
 /// # Errors
 /// No CUDA part or no NVRTC, a source that does not compile, a GPU that takes no kernels.
 pub fn compiled<const N: usize>(
+    device: Device,
     source: &str,
     defines: &[&str],
     names: [&str; N],
@@ -78,6 +84,7 @@ pub fn compiled<const N: usize>(
     cuda::open().map_err(|error| error.to_string())?;
     // Kernels run on libtorch's streams, which the library of graphs knows.
     cuda_graph::available()?;
+    let _current = Current::on(device)?;
     let library = opened()?;
     #[expect(
         unsafe_code,
@@ -103,7 +110,7 @@ pub fn compiled<const N: usize>(
             let name = CString::new(name).map_err(|error| error.to_string())?;
             let mut found = null_mut();
             checked(get(&raw mut found, module, name.as_ptr()))?;
-            kernels.push(Kernel { function: found as usize, launch, text });
+            kernels.push(Kernel { device, function: found as usize, launch, text });
         }
         // Kernels stay usable until the process ends.
         std::mem::forget(library);
@@ -112,16 +119,18 @@ pub fn compiled<const N: usize>(
 }
 
 impl Kernel {
-    /// Runs the kernel on the stream that libtorch uses on `device`.
+    /// Runs the kernel on the stream that libtorch uses on its GPU.
     ///
     /// # Safety
-    /// The arguments are those of the kernel, in its order, and it stays within the memory that they point to.
+    /// The arguments are those of the kernel, in its order, and it stays within the memory of its GPU that they point to.
     ///
     /// # Panics
     /// If the GPU does not take it.
     #[expect(unsafe_code, reason = "what a kernel does with its arguments is known to its caller only")]
-    pub unsafe fn run(&self, device: Device, spread: Spread, arguments: &[Argument]) {
-        let stream = cuda_graph::stream(device).unwrap_or_else(|why| panic!("no stream of the GPU: {why}"));
+    pub unsafe fn run(&self, spread: Spread, arguments: &[Argument]) {
+        let of_gpu =
+            Current::on(self.device).and_then(|current| Ok((current, cuda_graph::stream(self.device)?)));
+        let (_current, stream) = of_gpu.unwrap_or_else(|why| panic!("no stream of the GPU: {why}"));
         let mut slots: Vec<u64> = arguments.iter().map(Argument::bits).collect();
         let mut places: Vec<*mut c_void> = slots.iter_mut().map(|slot| (&raw mut *slot).cast()).collect();
         let Spread { blocks: [x, y, z], n_threads, n_shared_bytes } = spread;
@@ -228,8 +237,9 @@ unsafe fn image(library: &Library, source: &str, defines: &[&str]) -> Result<Vec
         let failed = compile(program, options.len() as c_int, options.as_ptr()) != 0;
         let made = match failed {
             true => bytes(b"nvrtcGetProgramLogSize", b"nvrtcGetProgramLog").and_then(|log| {
-                let log = String::from_utf8_lossy(&log).into_owned();
-                Err(log.lines().next().unwrap_or("NVRTC gives no reason").to_owned())
+                let log = String::from_utf8_lossy(&log).replace('\0', "");
+                let first = log.lines().find(|line| !line.trim().is_empty());
+                Err(first.unwrap_or("NVRTC gives no reason").to_owned())
             }),
             false => bytes(b"nvrtcGetCUBINSize", b"nvrtcGetCUBIN"),
         };

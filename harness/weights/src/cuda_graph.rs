@@ -26,7 +26,7 @@ type Call = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// What the library offers.
 struct Functions {
     error: unsafe extern "C" fn() -> *const c_char,
-    new: unsafe extern "C" fn() -> *mut c_void,
+    new: unsafe extern "C" fn(c_int) -> *mut c_void,
     begin: Call,
     end: Call,
     leave: Call,
@@ -35,6 +35,7 @@ struct Functions {
     peak_reset: unsafe extern "C" fn(c_int) -> c_int,
     peak: unsafe extern "C" fn(c_int, *mut u64) -> c_int,
     stream: unsafe extern "C" fn(c_int, *mut *mut c_void) -> c_int,
+    enter: unsafe extern "C" fn(c_int, *mut c_int) -> c_int,
 }
 
 /// Work that was captured. What it reads and writes has to stay where it was.
@@ -83,6 +84,27 @@ pub(crate) fn stream(device: Device) -> Result<*mut c_void, String> {
     if failed { Err(functions.reason()) } else { Ok(stream) }
 }
 
+/// While this is kept, a GPU is the one that the driver means where none is named.
+pub(crate) struct Current {
+    before: c_int,
+    functions: &'static Functions,
+}
+
+impl Current {
+    /// Makes `device` the current GPU.
+    pub(crate) fn on(device: Device) -> Result<Self, String> {
+        let (index, functions) = (index_of(device)?, functions()?);
+        functions.enter(index).map(|before| Self { before, functions })
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        // It was current before, so it can be again.
+        let _ = self.functions.enter(self.before);
+    }
+}
+
 fn index_of(device: Device) -> Result<c_int, String> {
     match device {
         Device::Cuda(index) => c_int::try_from(index).map_err(|error| error.to_string()),
@@ -91,15 +113,15 @@ fn index_of(device: Device) -> Result<c_int, String> {
 }
 
 impl Graph {
-    /// Runs `work` a few times, then captures it; with what it gave while it was captured, whose tensors each
+    /// Runs `work` on the GPU `device` a few times, then captures it; with what it gave while it was captured, whose tensors each
     /// [`Graph::replay`] writes anew. The work must not read from the device, and not write to it from the host.
     ///
     /// # Errors
     /// Why it cannot be captured.
-    pub fn capture<T>(mut work: impl FnMut() -> T) -> Result<(Self, T), String> {
-        let functions = functions()?;
-        #[expect(unsafe_code, reason = "the function takes nothing and gives a pointer or null")]
-        let capture = unsafe { (functions.new)() };
+    pub fn capture<T>(device: Device, mut work: impl FnMut() -> T) -> Result<(Self, T), String> {
+        let (index, functions) = (index_of(device)?, functions()?);
+        #[expect(unsafe_code, reason = "the function takes any number and gives a pointer or null")]
+        let capture = unsafe { (functions.new)(index) };
         if capture.is_null() {
             return Err(functions.reason());
         }
@@ -155,6 +177,14 @@ impl Drop for Graph {
 }
 
 impl Functions {
+    /// Makes the GPU of this index current, and gives that which was.
+    fn enter(&self, index: c_int) -> Result<c_int, String> {
+        let mut before = 0;
+        #[expect(unsafe_code, reason = "the function writes one number to the place that it gets")]
+        let failed = unsafe { (self.enter)(index, &raw mut before) } != 0;
+        if failed { Err(self.reason()) } else { Ok(before) }
+    }
+
     /// Why the last call of this thread failed.
     fn reason(&self) -> String {
         #[expect(unsafe_code, reason = "the library's text ends in 0 and stays until its next call")]
@@ -208,6 +238,7 @@ fn open(path: &Path) -> Result<Functions, String> {
             peak_reset: *library.get(b"specimen_gpu_peak_reset").map_err(said)?,
             peak: *library.get(b"specimen_gpu_peak").map_err(said)?,
             stream: *library.get(b"specimen_gpu_stream").map_err(said)?,
+            enter: *library.get(b"specimen_gpu_enter").map_err(said)?,
         };
         std::mem::forget(library);
         Ok(functions)

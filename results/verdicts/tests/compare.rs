@@ -55,7 +55,10 @@ fn what_is_one_number_everywhere_has_no_row_and_is_named() {
         !found.rows.iter().any(|row| (&row.cell, &row.measure) == (&same.cell, &same.measure))
     }));
     let legend = found.table().legend.join("\n");
-    assert!(legend.contains("No row, since one number on every prompt of both runs: "), "{legend}");
+    assert!(
+        legend.contains("No row, because the value is the same on every prompt of both runs: "),
+        "{legend}"
+    );
     assert!(legend.contains("accepted_per_step 0"), "{legend}");
 }
 

@@ -13,7 +13,10 @@ use specimen_record::{
     CellProgress, Manifest, Part, Record, RecordError, RunDir, Summary, free_bytes, read_document, read_rows,
     run_progress, seal_complaints, verify_plan,
 };
-use specimen_runner::plan::stored_plan::{plan_file, plan_of};
+use specimen_runner::plan::{
+    shard_map::made_again,
+    stored_plan::{plan_file, plan_of},
+};
 use specimen_runner::{
     driver::{self, Ending, Options, events::DriverEvent, kept_metrics::keep_metrics, local::Local},
     images::{external_processes::files_of, load::ANY_GPU},
@@ -252,16 +255,10 @@ pub(crate) fn left(out: &Path, plan: &Plan, resume: bool) -> anyhow::Result<Vec<
         Err(RecordError::NotInPlan { .. }) => return Ok(all()),
         found => found?,
     };
-    let is_timed = |name: &str| plan.spec.cells.iter().any(|cell| cell.timed && cell.name == name);
-    let left = |cell: CellProgress| {
-        let missing = cell.n_failed + cell.n_missing;
-        if !is_timed(&cell.cell) {
-            return (cell.cell, missing);
-        }
-        let begun = file.blocks.iter().filter(|block| progress.begun.contains(&block.index));
-        let keys = begun.flat_map(|block| &block.items).filter(|key| key.cell() == cell.cell);
-        let again = keys.filter(|key| !progress.unmade.contains(*key)).count() as u64;
-        (cell.cell, missing + again)
+    let again = made_again(&file, &plan.spec, &progress);
+    let left = |cell: &CellProgress| {
+        let n_again = again.iter().filter(|key| key.cell() == cell.cell).count() as u64;
+        (cell.cell.clone(), cell.n_failed + cell.n_missing + n_again)
     };
-    Ok(progress.cells.clone().into_iter().map(left).collect())
+    Ok(progress.cells.iter().map(left).collect())
 }

@@ -10,7 +10,7 @@ use specimen_record::{
     CellProgress, ItemKey, Manifest, PlanFile, RunDir, read_document, read_timings, run_progress,
 };
 use specimen_runner::{
-    plan::{shard_map::timed_again, stored_plan::spec_of},
+    plan::{shard_map::made_again, stored_plan::spec_of},
     process::lock::Lock,
     slurm::arrays::{Array, Arrays, arrays},
 };
@@ -41,8 +41,9 @@ struct Status {
     n_ok: u64,
     n_failed: u64,
     n_missing: u64,
-    /// Images that are there and are made again when the run is continued: those of timed blocks that lack some.
-    n_again: u64,
+    /// Images that are there and are made again when the run is continued: those of timed blocks that lack some. Null where that
+    /// is not known.
+    n_again: Option<u64>,
     n_shards: usize,
     n_finished_shards: usize,
     /// Rows that were begun and never finished.
@@ -85,16 +86,18 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
         (None, 0, Some(_)) => "merged",
         _ => "incomplete",
     };
-    // Of a run under way they are blocks at work.
-    let again: Vec<String> = match state {
-        "incomplete" if !progress.begun.is_empty() => {
-            let blocks = timed_again(&plan, &spec_of(&run, &manifest)?, &progress);
-            let keys = blocks.iter().flat_map(|block| &block.items);
-            keys.filter(|key| !progress.unmade.contains(*key)).map(ItemKey::cell).collect()
-        }
-        _ => Vec::new(),
+    // Those of a run under way are at work. The spec of another version of this program does not say which blocks are timed.
+    let again: Option<Vec<String>> = match state {
+        "running" => Some(Vec::new()),
+        _ => spec_of(&run, &manifest)
+            .ok()
+            .map(|spec| made_again(&plan, &spec, &progress).into_iter().map(ItemKey::cell).collect()),
     };
-    let cells: Vec<CellLine> = progress.cells.iter().map(|cell| line(cell, &seconds, &again)).collect();
+    let cells: Vec<CellLine> = progress
+        .cells
+        .iter()
+        .map(|cell| line(cell, &seconds, again.as_deref().unwrap_or_default()))
+        .collect();
     let sum = |of: fn(&CellLine) -> u64| cells.iter().map(of).sum::<u64>();
     let left = |cell: &CellLine| match cell.n_missing + cell.n_failed + cell.n_again {
         0 => Some(0.0),
@@ -110,7 +113,7 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
         n_ok: sum(|cell| cell.n_ok),
         n_failed: sum(|cell| cell.n_failed),
         n_missing,
-        n_again: sum(|cell| cell.n_again),
+        n_again: again.is_some().then(|| sum(|cell| cell.n_again)),
         n_shards: progress.shards.len(),
         n_finished_shards: progress.finished.len(),
         torn: progress.torn.iter().map(ToString::to_string).collect(),
@@ -191,11 +194,9 @@ fn human(status: &Status) -> String {
     let Status { n_items, n_ok, n_failed, n_missing, n_again, .. } = status;
     let again = if *n_failed > 0 { "; `run --resume` tries the failed ones again" } else { "" };
     say(format!("items   {n_items}: {n_ok} made, {n_failed} failed, {n_missing} missing{again}"));
-    if *n_again > 0 {
-        say(format!(
-            "again   `run --resume` also makes {} again that are there: a timed block lacks others of its images",
-            counted(*n_again as usize, "image")
-        ));
+    if let Some(n @ 1..) = n_again {
+        let images = counted(*n as usize, "existing image");
+        say(format!("again   `run --resume` also makes {images} again: their timed blocks are incomplete"));
     }
     say(format!("shards  {} finished of {}", status.n_finished_shards, status.n_shards));
     if let Some(seconds) = status.seconds_left.filter(|_| n_missing + n_failed > 0) {

@@ -1,7 +1,11 @@
 //! What a decoder layer does for few nodes, as a handful of kernels on a GPU: see `fused.cu`. Each function here gives `None`
 //! where it has no kernel, on a CPU first of all, and the caller computes by operations of libtorch.
 
-use std::{cell::Cell, sync::OnceLock};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
 
 use specimen_weights::{
     compiled_kernels::{Argument, Kernel, Spread, compiled},
@@ -26,8 +30,10 @@ const PACK: i64 = 16;
 const LARGEST_PRODUCT: [i64; 2] = [4, 2_048];
 /// Bytes that a thread of a product copies ahead: two times two packs of two columns.
 const COPIED_BYTES: u32 = 128;
-/// Rows up to which it is up to twice as many columns, and columns above which two warps are enough for two of them.
+/// Rows up to which the same holds of twice as many columns.
 const FEWEST_ROWS: i64 = 2;
+/// Shares of a row of attention are a multiple of so many.
+const SHARES: u64 = 16;
 /// Rows of queries of a head up to which attention keeps all its scores; above they are too many to be kept.
 const MOST_QUERIES: i64 = 256;
 
@@ -40,6 +46,9 @@ struct Kernels {
     rows: [Kernel; 3],
     turned: Kernel,
 }
+
+/// Or why they cannot be made.
+type Made = Result<Kernels, String>;
 
 /// LayerNorm of query and key heads.
 pub(crate) struct HeadNorm<'a> {
@@ -60,10 +69,10 @@ pub(crate) struct Heads {
     pub(crate) d_head: i64,
 }
 
-/// Why GPUs run without these kernels; `None` where they have them. To be asked once a tensor of a GPU was made.
+/// Why the GPU `device` runs without these kernels; `None` where it has them. To be asked once a tensor of it was made.
 #[must_use]
-pub fn absent() -> Option<String> {
-    [Kind::BFloat16, Kind::Float].into_iter().find_map(|kind| of_kind(kind).as_ref().err().cloned())
+pub fn absent(device: Device) -> Option<String> {
+    [Kind::BFloat16, Kind::Float].into_iter().find_map(|kind| made(device, kind).as_ref().err().cloned())
 }
 
 /// The kernels for `x`; `None` on a CPU, in training, in another kind, and where they cannot be made.
@@ -71,22 +80,23 @@ fn kernels(x: &Tensor) -> Option<&'static Kernels> {
     let is_served = matches!(x.device(), Device::Cuda(_))
         && matches!(x.kind(), Kind::BFloat16 | Kind::Float)
         && !x.requires_grad();
-    is_served.then(|| of_kind(x.kind()).as_ref().ok()).flatten()
+    is_served.then(|| made(x.device(), x.kind()).as_ref().ok()).flatten()
 }
 
-/// The kernels in `kind`, compiled when they are first asked for.
-fn of_kind(kind: Kind) -> &'static Result<Kernels, String> {
-    static WIDE: OnceLock<Result<Kernels, String>> = OnceLock::new();
-    static NARROW: OnceLock<Result<Kernels, String>> = OnceLock::new();
+/// The kernels of a GPU in `kind`, compiled when they are first asked for; they stay until the process ends.
+fn made(device: Device, kind: Kind) -> &'static Made {
+    static MADE: Mutex<BTreeMap<(usize, bool), &Made>> = Mutex::new(BTreeMap::new());
     let make = |defines: &[&str]| {
         let names = ["add_norm", "gated", "masked_softmax", "turned", "rows_1", "rows_2", "rows_4"];
-        let [add_norm, gated, masked_softmax, turned, one, two, four] = compiled(SOURCE, defines, names)?;
+        let [add_norm, gated, masked_softmax, turned, one, two, four] =
+            compiled(device, SOURCE, defines, names)?;
         Ok(Kernels { add_norm, gated, masked_softmax, turned, rows: [one, two, four] })
     };
-    match kind {
-        Kind::Float => WIDE.get_or_init(|| make(&["WIDE"])),
-        _ => NARROW.get_or_init(|| make(&[])),
-    }
+    let index = if let Device::Cuda(index) = device { index } else { 0 };
+    let is_wide = kind == Kind::Float;
+    let mut all = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry((index, is_wide))
+        .or_insert_with(|| Box::leak(Box::new(if is_wide { make(&["WIDE"]) } else { make(&[]) })))
 }
 
 /// `x + branch`, and its RMSNorm with `weight` (`[d]`); of `x` itself without a branch. `x`, `branch`: `[.., d]`.
@@ -100,7 +110,8 @@ pub(crate) fn add_norm(
     let d = *x.size().last()?;
     let (x, branch) = (x.contiguous(), branch.map(Tensor::contiguous));
     let mut all = [Some(&x), branch.as_ref(), Some(weight)].into_iter().flatten();
-    if weight.requires_grad() || d > LONGEST_ROW || !all.all(|each| is_packed(each, x.kind())) {
+    let is_trained = weight.requires_grad() || branch.as_ref().is_some_and(Tensor::requires_grad);
+    if is_trained || d > LONGEST_ROW || !all.all(|each| is_packed(each, x.kind())) {
         return None;
     }
     let normed = x.empty_like();
@@ -122,7 +133,7 @@ pub(crate) fn add_norm(
     ];
     #[expect(unsafe_code, reason = "all tensors have the shapes that the kernel takes")]
     unsafe {
-        kernels.add_norm.run(x.device(), spread, &arguments);
+        kernels.add_norm.run(spread, &arguments);
     }
     Some((sum, normed))
 }
@@ -151,6 +162,7 @@ fn few_rows(x: &Tensor, weight: &Tensor) -> Option<Tensor> {
     *size.last_mut()? = n_columns;
     let out = Tensor::empty(size.as_slice(), (x.kind(), x.device()));
     let which = (n_rows as usize).next_power_of_two().trailing_zeros();
+    // Where columns are many, fewer threads for two of them keep the memory busy.
     let n_threads = if n_columns <= most_columns { 128 } else { 64 };
     let spread = Spread {
         blocks: [(n_columns / 2) as u32, 1, 1],
@@ -167,7 +179,7 @@ fn few_rows(x: &Tensor, weight: &Tensor) -> Option<Tensor> {
     ];
     #[expect(unsafe_code, reason = "all tensors have the shapes that the kernel takes")]
     unsafe {
-        kernels.rows[which as usize].run(x.device(), spread, &arguments);
+        kernels.rows[which as usize].run(spread, &arguments);
     }
     Some(out)
 }
@@ -192,7 +204,7 @@ pub(crate) fn gated(hidden: &Tensor, activation: Activation) -> Option<Tensor> {
         [Argument::of(&hidden), Argument::of(&out), Argument::Int(d_ffn as i32), Argument::Int(which)];
     #[expect(unsafe_code, reason = "both tensors have the shapes that the kernel takes")]
     unsafe {
-        kernels.gated.run(hidden.device(), Spread { blocks, n_threads, n_shared_bytes: 0 }, &arguments);
+        kernels.gated.run(Spread { blocks, n_threads, n_shared_bytes: 0 }, &arguments);
     }
     Some(out)
 }
@@ -221,8 +233,8 @@ thread_local! {
     static IS_OF_FEW_SHAPES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What queries read of keys and values, `[b, heads, n, d_head]` each, where shapes are few: attention as libtorch has it, whose
-/// own kernels leave most of a GPU idle where a head has few queries, and more than one. `mask`: additive, in the kind of the queries, `[1 or n, n_keys]` or
+/// What queries read of keys and values, `[b, heads, n, d_head]` each, where shapes are few: attention as libtorch has it,
+/// by two products and a softmax. libtorch's own kernels use little of a GPU at 2 to 256 queries a head. `mask`: additive, in the kind of the queries, `[1 or n, n_keys]` or
 /// `[b, 1, ..]`; a query that sees nothing reads zeros.
 pub(crate) fn attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Option<Tensor> {
     let kernels = kernels(q)?;
@@ -236,8 +248,23 @@ pub(crate) fn attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor
         && !is_alone
         && n <= MOST_QUERIES
         && n_keys <= LONGEST_ROW
-        && [k, v].into_iter().all(|x| x.kind() == q.kind() && is_one_axis(x))
-        && mask.is_none_or(|mask| mask.kind() == q.kind() && mask.stride().last() == Some(&1));
+        && [k, v]
+            .into_iter()
+            .all(|x| x.kind() == q.kind() && x.size() == [b, n_heads, n_keys, d_head] && is_one_axis(x))
+        && mask.is_none_or(|mask| {
+            let size = mask.size();
+            let fits = |from_end: usize, n: i64| {
+                let axis = size.len().checked_sub(from_end).map_or(1, |at| size[at]);
+                axis == 1 || axis == n
+            };
+            mask.kind() == q.kind()
+                && mask.stride().last() == Some(&1)
+                && size.last() == Some(&n_keys)
+                && fits(2, n)
+                && fits(3, 1)
+                && fits(4, b)
+                && size.len() <= 4
+        });
     if !is_served {
         return None;
     }
@@ -245,7 +272,7 @@ pub(crate) fn attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor
     let keys = k.transpose(1, 2);
     let scores = if q.kind() == Kind::Float { q.bmm(&keys) } else { q.bmm_dtype(&keys, Kind::Float) };
     // Rows that begin where products read them fast.
-    let n_padded = (n_keys + PACK - 1) / PACK * PACK;
+    let n_padded = (n_keys as u64).next_multiple_of(SHARES) as i64;
     let shares = Tensor::empty([b * n_heads, n, n_padded], (q.kind(), q.device()));
     let step = |mask: &Tensor, from_end: usize| {
         let at = mask.dim().checked_sub(from_end);
@@ -268,7 +295,7 @@ pub(crate) fn attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor
     };
     #[expect(unsafe_code, reason = "all tensors have the shapes that the kernel takes")]
     unsafe {
-        kernels.masked_softmax.run(q.device(), spread, &arguments);
+        kernels.masked_softmax.run(spread, &arguments);
     }
     Some(shares.narrow(2, 0, n_keys).bmm(&v).view([b, n_heads, n, d_head]))
 }
@@ -288,7 +315,19 @@ pub(crate) fn turned(
     let (b, n) = (qkv.size()[0], qkv.size()[1]);
     let CacheTarget { entries, places, first } = cache.target(n)?;
     let strides = entries.stride();
-    let is_served = entries.kind() == qkv.kind()
+    let n_all = n_queries + 2 * n_keys;
+    let is_vector =
+        |x: &Tensor| x.kind() == Kind::Float && x.is_contiguous() && x.size() == [n_queries + n_keys, d_head];
+    let is_served = qkv.size() == [b, n, n_all, d_head]
+        && entries.kind() == qkv.kind()
+        && entries.size()[..2] == [b, 2 * n_keys]
+        && entries.size()[3] == d_head
+        && turns.kind() == Kind::ComplexFloat
+        && turns.size().last() == Some(&(d_head / 2))
+        && norm.as_ref().is_none_or(|norm| is_vector(norm.weight) && is_vector(norm.bias))
+        && places.is_none_or(|places| {
+            places.kind() == Kind::Int64 && (places.size() == [n] || places.size() == [b, n])
+        })
         && strides[3] == 1
         && strides[2] == d_head
         && turns.stride().last() == Some(&1)
@@ -329,7 +368,7 @@ pub(crate) fn turned(
         Argument::Int(d_head as i32),
     ];
     let spread = Spread {
-        blocks: [(n_queries + 2 * n_keys) as u32, n as u32, b as u32],
+        blocks: [n_all as u32, n as u32, b as u32],
         n_threads: threads(d_head / 2),
         n_shared_bytes: 4 * 32,
     };
@@ -338,7 +377,7 @@ pub(crate) fn turned(
         reason = "all tensors have the shapes that the kernel takes, and the cache has room"
     )]
     unsafe {
-        kernels.turned.run(qkv.device(), spread, &arguments);
+        kernels.turned.run(spread, &arguments);
     }
     Some(queries)
 }

@@ -7,7 +7,7 @@ use tch::{Kind, Tensor};
 use crate::{
     heads::eagle3_file::output_starts,
     llama::{
-        layer::{Layer, LayerShape, Rotary, Turns, rms_norm},
+        layer::{Layer, LayerShape, Rotary, Turns},
         mirror::Mirrored,
     },
     seam::{
@@ -81,7 +81,7 @@ impl Stack {
         }
         let n_layers = self.layers.len();
         assert_eq!(inner.len(), layers.len(), "layers {layers:?} are tapped, in a network of {n_layers}");
-        Tapped { features: rms_norm(&x.value(), &self.norm, self.shape.norm_eps), inner }
+        Tapped { features: x.normed(&self.norm, self.shape.norm_eps), inner }
     }
 }
 

@@ -61,7 +61,7 @@ impl Capturing {
     /// The graph of `step` on `device` with where it writes; `None` where the step is to run kernel by kernel.
     pub(crate) fn capture<T>(&self, device: Device, mut step: impl FnMut() -> T) -> Option<(Graph, T)> {
         match (&self.tried, device) {
-            (Tried::OnGpu, Device::Cuda(_)) => self.counted(|| Graph::capture(step)),
+            (Tried::OnGpu, Device::Cuda(_)) => self.counted(|| Graph::capture(device, step)),
             (Tried::OnGpu, _) | (Tried::Never, _) => None,
             (Tried::Refused(refuse), _) => self.counted(|| Err(refuse(&mut || drop(step())))),
         }

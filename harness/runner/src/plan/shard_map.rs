@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use specimen_experiments::spec::Spec;
-use specimen_record::{Block, PlanFile, RunProgress};
+use specimen_record::{Block, ItemKey, PlanFile, RunProgress};
 
 /// How a plan is cut: shards `0..timed` hold the timed blocks, the next `untimed` the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,14 @@ pub fn timed_again<'p>(plan: &'p PlanFile, spec: &Spec, progress: &RunProgress) 
     let cells = timed_cells(spec);
     let is_again = |block: &&Block| progress.begun.contains(&block.index) && is_timed(block, &cells);
     plan.blocks.iter().filter(is_again).collect()
+}
+
+/// The images that a run that is continued makes again although they are there: those of [`timed_again`].
+#[must_use]
+pub fn made_again<'p>(plan: &'p PlanFile, spec: &Spec, progress: &RunProgress) -> Vec<&'p ItemKey> {
+    let blocks = timed_again(plan, spec, progress);
+    let keys = blocks.into_iter().flat_map(|block| &block.items);
+    keys.filter(|key| !progress.unmade.contains(*key)).collect()
 }
 
 /// Blocks hold either timed cells only or a single untimed one.

@@ -82,8 +82,12 @@ impl Comparison {
         }
         let cells: Vec<String> =
             cells.into_iter().map(|(cell, texts)| format!("{} of {cell}", texts.join(", "))).collect();
-        (!cells.is_empty())
-            .then(|| format!("No row, since one number on every prompt of both runs: {}.", cells.join("; ")))
+        (!cells.is_empty()).then(|| {
+            format!(
+                "No row, because the value is the same on every prompt of both runs: {}.",
+                cells.join("; ")
+            )
+        })
     }
 
     fn head(&self) -> Vec<String> {

@@ -148,13 +148,7 @@ impl ChameleonLayer {
                 (q, cache.append(&kv))
             }
         };
-        let attended = fused::linear(&attend(&q, &k, &v, mask).to_kind(input.kind()), &self.out);
-        if self.swin_norm {
-            let x = x.plus(&rms_norm(&attended, &self.attention_norm, eps));
-            return x.plus(&rms_norm(&self.feed_forward(&x.value()), &self.ffn_norm, eps));
-        }
-        let x = x.plus(&attended);
-        x.plus(&self.feed_forward(&x.normed(&self.ffn_norm, eps)))
+        self.finished(x, &attend(&q, &k, &v, mask))
     }
 
     /// Queries, keys and values of whole sequences, `[b, n, n_heads, d_head]` each, with the graph. `x`: `[b, n, d]`;
@@ -172,15 +166,18 @@ impl ChameleonLayer {
     /// The residual stream after attention read `context` (`[b, n, heads * d_head]`), and after the
     /// feed-forward part. `x`: `[b, n, d]`.
     pub(super) fn finish(&self, x: &Tensor, context: &Tensor) -> Tensor {
-        let attended = context.to_kind(x.kind()).linear(&self.out, None::<&Tensor>);
+        self.finished(&Mirrored::plain(x), context).value()
+    }
+
+    fn finished(&self, x: &Mirrored, context: &Tensor) -> Mirrored {
+        let attended = fused::linear(&context.to_kind(self.out.kind()), &self.out);
         if self.swin_norm {
-            let x = x + rms_norm(&attended, &self.attention_norm, self.eps);
-            let hidden = self.feed_forward(&x);
-            return x + rms_norm(&hidden, &self.ffn_norm, self.eps);
+            let x = x.plus(&rms_norm(&attended, &self.attention_norm, self.eps));
+            let hidden = self.feed_forward(&x.value());
+            return x.plus(&rms_norm(&hidden, &self.ffn_norm, self.eps));
         }
-        let x = x + attended;
-        let hidden = self.feed_forward(&rms_norm(&x, &self.ffn_norm, self.eps));
-        x + hidden
+        let x = x.plus(&attended);
+        x.plus(&self.feed_forward(&x.normed(&self.ffn_norm, self.eps)))
     }
 
     fn feed_forward(&self, x: &Tensor) -> Tensor {

@@ -178,7 +178,7 @@ impl Backbone for TinyBackbone {
             "layers {layers:?} are tapped, in a network of {}",
             self.layers.len()
         );
-        Tapped { features: rms_norm(&x.value(), &self.norm, self.config.norm_eps), inner }
+        Tapped { features: x.normed(&self.norm, self.config.norm_eps), inner }
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {

@@ -249,13 +249,26 @@ fn heads_are_turned_and_put_where_the_cache_has_their_places() {
         let turned = kernels.entry::<Turned>("run_turned");
         let (n_heads, n_turned) = (N_QUERIES + 2 * N_KEYS, N_QUERIES + N_KEYS);
         let qkv = kernels.tensor(&[B, N, n_heads, D], 0.61);
-        let angles = (Tensor::arange(N * D / 2, (Kind::Float, Device::Cpu)) * 0.9).view([N, 1, D / 2]);
-        let turns = Tensor::complex(&angles.cos(), &angles.sin());
+        let turns = |size: &[i64]| {
+            let n = size.iter().product::<i64>();
+            let angles = (Tensor::arange(n, (Kind::Float, Device::Cpu)) * 0.9).view(size);
+            Tensor::complex(&angles.cos(), &angles.sin())
+        };
+        // One for all heads and rows, or one each.
+        let half = D / 2;
+        let shared = (turns(&[N, 1, half]), [0, half, 0]);
+        let own = (turns(&[B, N, n_heads, half]), [N * n_heads * half, n_heads * half, half]);
         let norm = [0.4, 0.8].map(|step| kernels.tensor(&[n_turned, D], step).to_kind(Kind::Float));
-        let places = Tensor::from_slice(&[7_i64, 0, 3, 1, 8]);
+        // The same for both rows, or others for the second.
+        let places = Tensor::from_slice(&[7_i64, 0, 3, 1, 8, 2, 4, 8, 0, 5]).view([B, N]);
         // Rows of a larger cache, as images that share steps have them.
         let all = kernels.empty(&[B, 2 * N_KEYS, CAPACITY, D]);
-        for (with_norm, with_places) in [(false, true), (true, false), (true, true)] {
+        for (with_norm, with_places, (turns, [by_row, by_slot, by_head]), places_by_row) in [
+            (false, true, &shared, 0),
+            (true, false, &shared, 0),
+            (true, true, &own, N),
+            (false, false, &own, 0),
+        ] {
             let (queries, cache) = (kernels.empty(&[B, N_QUERIES, N, D]), all.copy());
             let pointer = |x: &Tensor, is_given: bool| if is_given { x.data_ptr() } else { null_mut() };
             let strides = cache.stride();
@@ -268,9 +281,9 @@ fn heads_are_turned_and_put_where_the_cache_has_their_places() {
                     32,
                     qkv.data_ptr(),
                     turns.data_ptr(),
-                    0,
-                    D / 2,
-                    0,
+                    *by_row,
+                    *by_slot,
+                    *by_head,
                     pointer(&norm[0], with_norm),
                     pointer(&norm[1], with_norm),
                     EPS,
@@ -281,7 +294,7 @@ fn heads_are_turned_and_put_where_the_cache_has_their_places() {
                     strides[0],
                     strides[1],
                     pointer(&places, with_places),
-                    0,
+                    places_by_row,
                     2,
                     D as i32,
                 );
@@ -291,18 +304,22 @@ fn heads_are_turned_and_put_where_the_cache_has_their_places() {
                 let plain = heads.layer_norm([D], None::<&Tensor>, None::<&Tensor>, f64::from(EPS), false);
                 heads = norm[1].addcmul(&plain, &norm[0]);
             }
-            let complex = heads.view([B, N, n_turned, D / 2, 2]).view_as_complex() * &turns;
+            let complex = heads.view([B, N, n_turned, D / 2, 2]).view_as_complex()
+                * turns.narrow(-2, 0, n_turned.min(turns.size()[turns.dim() - 2]));
             let heads = complex.view_as_real().view([B, N, n_turned, D]).to_kind(kernels.kind);
             kernels.check(&queries, &heads.narrow(2, 0, N_QUERIES).transpose(1, 2).contiguous(), 12.0);
             // Values follow the keys of their head.
             let kv = [heads.narrow(2, N_QUERIES, N_KEYS), qkv.narrow(2, n_turned, N_KEYS)];
             let kv = Tensor::stack(&kv, 3).view([B, N, 2 * N_KEYS, D]);
-            let places = if with_places {
-                places.shallow_clone()
-            } else {
-                Tensor::arange(N, (Kind::Int64, Device::Cpu)) + 2
-            };
-            kernels.check(&cache.index_select(2, &places), &kv.transpose(1, 2).contiguous(), 12.0);
+            for row in 0..B {
+                let places = match with_places {
+                    true => places.get(if places_by_row == 0 { 0 } else { row }),
+                    false => Tensor::arange(N, (Kind::Int64, Device::Cpu)) + 2,
+                };
+                let (found, expected) =
+                    (cache.get(row).index_select(1, &places), kv.get(row).transpose(0, 1));
+                kernels.check(&found, &expected.contiguous(), 12.0);
+            }
             // Nothing else was written.
             let n_written = B * 2 * N_KEYS * N * D;
             assert_eq!(
