@@ -222,7 +222,7 @@ impl Columns {
         let n_seconds = n_seconds.ok_or_else(|| bad(seconds, "seconds above 0, at most 864000"))?;
         let whole = |field: &Field, least: u64| {
             let number = field.text.parse::<u64>().ok().filter(|n| *n >= least);
-            number.ok_or_else(|| bad(field, &format!("a whole number of at least {least}")))
+            number.ok_or_else(|| bad(field, &format!("a whole number from {least} to {}", u64::MAX)))
         };
         let tokens = filled(self.tokens).map(|field| {
             let tokens: Option<Vec<u32>> =
@@ -326,8 +326,14 @@ mod tests {
         check("1.png,a,nan,,,", &["line 2, column 9"]);
         check("1.png,a,inf,,,", &["line 2, column 9"]);
         check("1.png,a,1,3 x,,", &["line 2, column 11: expected 1 to 262144 tokens", "`3 x`"]);
-        check("1.png,a,1,,0,", &["line 2, column 12: expected a whole number of at least 1"]);
-        check("1.png,a,1,,,-3", &["line 2, column 13: expected a whole number of at least 0"]);
+        check(
+            "1.png,a,1,,0,",
+            &["line 2, column 12: expected a whole number from 1 to 18446744073709551615"],
+        );
+        check(
+            "1.png,a,1,,,-3",
+            &["line 2, column 13: expected a whole number from 0 to 18446744073709551615"],
+        );
         check("../1.png,a,1,,,", &["line 2, column 1: expected the image's path inside the folder"]);
         check("/1.png,a,1,,,", &["path inside the folder"]);
         check("1.png,\"a,1,,,", &["line 2, column 7"]);

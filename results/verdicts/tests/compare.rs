@@ -94,8 +94,54 @@ fn missing_times_are_given_a_reason() {
             found.refused.iter().map(|refused| format!("{}: {}", refused.measure, refused.why)).collect();
         refused.join("; ")
     };
-    assert_eq!(why(&imported), "e2e_s: the times of chain are of another program's clock");
-    assert_eq!(why(&untimed), "e2e_s: chain is not timed");
+    let times = "decode_s, e2e_s and speedups";
+    assert_eq!(why(&imported), format!("{times}: the times of chain are of another program's clock"));
+    assert_eq!(why(&untimed), format!("{times}: chain is not timed"));
+}
+
+#[test]
+fn cells_and_values_that_one_run_lacks_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
+    let mut other = run.clone();
+    other.summary.cells.retain(|cell| cell.id != "tree");
+    let found = compare(&run, &other, &Options::default()).unwrap();
+    assert_eq!((found.only_in_a.as_slice(), found.only_in_b.len()), (&["tree".to_owned()][..], 0));
+    assert!(found.table().legend.join(" ").contains("In A only, so not compared: tree."));
+    assert_eq!(compare(&other, &run, &Options::default()).unwrap().only_in_b, ["tree"]);
+    // Pairs that were named are all that is asked for.
+    let named = Options { cells: vec![("chain".into(), "chain".into())], ..Options::default() };
+    assert!(compare(&run, &other, &named).unwrap().only_in_a.is_empty());
+
+    // A cell whose program says forwards and no steps, and that was not scored.
+    let poorer = tempfile::tempdir().unwrap();
+    let written = Made::plain("a").write(poorer.path());
+    let rows = std::fs::read_to_string(written.merged_records()).unwrap();
+    let of_row = |line: &str| {
+        let mut row: serde_json::Value = serde_json::from_str(line).unwrap();
+        if row["cell"] == "chain" {
+            (row["emitted"], row["accepted"]) = (0.into(), 0.into());
+        }
+        format!("{row}\n")
+    };
+    std::fs::write(written.merged_records(), rows.lines().map(of_row).collect::<String>()).unwrap();
+    for path in written.metric_files().unwrap() {
+        if std::fs::read_to_string(&path).unwrap().contains("\"chain\"") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let other = RunValues::read(&written).unwrap();
+    let why = |found: &Comparison, measure: &str| {
+        let of_chain = |refused: &&specimen_verdicts::compare::comparison::Refused| {
+            refused.cell == "chain" && refused.measure == measure
+        };
+        found.refused.iter().find(of_chain).map(|refused| refused.why.clone()).unwrap_or_default()
+    };
+    let found = compare(&run, &other, &Options::default()).unwrap();
+    assert_eq!(why(&found, "accepted_per_step"), "B has no values of it");
+    assert_eq!(why(&found, "clip"), "B has no values of it; `specimen score` can compute them");
+    let found = compare(&other, &run, &Options::default()).unwrap();
+    assert_eq!(why(&found, "clip"), "A has no values of it; `specimen score` can compute them");
 }
 
 #[test]

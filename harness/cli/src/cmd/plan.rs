@@ -19,7 +19,7 @@ use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
     args::Format,
-    cmd::plan_devices::device_notes,
+    cmd::{plan_devices::device_notes, status::seconds_per_image},
     console::{Console, answer, answer_json},
     exit::CliError,
     free_space, requirements,
@@ -279,17 +279,22 @@ fn memory_by_history(plan: &Plan) -> Option<u64> {
     peaks.max().map(|mb| mb << 20)
 }
 
-/// Seconds of work of the timed and of all other cells, judged by an earlier run of this name that has timed every
+/// Seconds of work of the timed and of all other cells, judged by an earlier run of this name that has images of every
 /// cell; `None` without one.
 fn seconds_by_history(plan: &Plan) -> Option<[f64; 2]> {
     let run = RunDir::open(default_out(&plan.spec.name)).ok()?;
-    let earlier: Summary = read_document(&run.summary()).ok()?;
+    let of_images = seconds_per_image(&run).ok()?;
+    // A run that is not at its end has none.
+    let earlier: Option<Summary> = read_document(&run.summary()).ok();
+    let is_other = |cell: &Cell| {
+        let known = earlier.iter().flat_map(|earlier| &earlier.cells).find(|known| known.id == cell.name);
+        known.is_some_and(|known| known.model != cell.model.name)
+    };
     let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as f64;
     let mut seconds = [0.0; 2];
     for cell in &plan.spec.cells {
-        let known =
-            earlier.cells.iter().find(|known| known.id == cell.name && known.model == cell.model.name)?;
-        seconds[usize::from(!cell.timed)] += known.wall_s.e2e? * per_cell;
+        let (_, of_image) = of_images.iter().find(|(name, _)| *name == cell.name && !is_other(cell))?;
+        seconds[usize::from(!cell.timed)] += of_image * per_cell;
     }
     Some(seconds)
 }

@@ -163,8 +163,8 @@ fn line(cell: &CellProgress, seconds: &[(String, f64)], again: &[String]) -> Cel
     }
 }
 
-/// Mean seconds of an image, warm-ups apart, for every cell that was timed.
-fn seconds_per_image(run: &RunDir) -> anyhow::Result<Vec<(String, f64)>> {
+/// Mean seconds of an image, warm-ups apart, for every cell that has images.
+pub(crate) fn seconds_per_image(run: &RunDir) -> anyhow::Result<Vec<(String, f64)>> {
     let mut sums: Vec<(String, u64, u64)> = Vec::new();
     for timed in read_timings(run)?.rows.iter().filter(|timed| !timed.row.warmup) {
         let cell = timed.row.key.cell();

@@ -104,6 +104,17 @@ fn records_are_made_again_to_the_last_pixel_and_a_changed_one_is_found() {
 }
 
 #[test]
+fn a_plan_is_judged_by_an_earlier_run_whose_cells_are_not_all_timed() {
+    let desk = Desk::new();
+    let cells = "cell=[{ name = \"ar\" }, { name = \"quality\", timed = false }]";
+    let spec = spec("ci/stub.toml");
+    let ran = |command: &str| desk.succeeds(&[command, &spec, "--set", cells, "--limit", "2"]).out;
+    assert!(ran("plan").contains("time    unknown: no earlier run of this name"));
+    ran("run");
+    assert!(ran("plan").contains("as an earlier run of this name took"));
+}
+
+#[test]
 fn the_status_of_a_run_is_told_before_and_after_its_end() {
     let desk = Desk::new();
     run(&desk, "r", &[]);

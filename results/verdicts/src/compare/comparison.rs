@@ -31,6 +31,10 @@ pub struct Comparison {
     pub same: Vec<Same>,
     /// What was refused, with the reason.
     pub refused: Vec<Refused>,
+    /// Cells of the first run that the second has not; empty where pairs were named.
+    pub only_in_a: Vec<String>,
+    /// Cells of the second run that the first has not.
+    pub only_in_b: Vec<String>,
 }
 
 /// A measure that is one number on every prompt of both runs: forwards of plain decoding, as a rule.
@@ -126,6 +130,8 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
         rows: Vec::new(),
         same: Vec::new(),
         refused: Vec::new(),
+        only_in_a: only_in(a, b, options),
+        only_in_b: only_in(b, a, options),
     };
     let device = other_device(&a.summary, &b.summary).filter(|_| !options.mix.contains(&Mix::Device));
     for (cell_a, cell_b) in &pairs {
@@ -173,6 +179,12 @@ fn side(run: &RunValues) -> Side {
         drift: quality.and_then(|quality| quality.drift),
         drift_in_words: quality.and_then(TimingQuality::drift_in_words),
     }
+}
+
+/// Cells of `run` that `other` has not, where pairs are those of one name.
+fn only_in(run: &RunValues, other: &RunValues, options: &Options) -> Vec<String> {
+    let all = run.summary.cells.iter().filter(|_| options.cells.is_empty());
+    all.filter(|cell| other.summary.cell(&cell.id).is_none()).map(|cell| cell.id.clone()).collect()
 }
 
 /// The pairs of cells to compare.
@@ -226,6 +238,7 @@ impl Both<'_> {
         self.times(found)?;
         for (metric, protocol) in self.a.metrics(&self.cell_a.id) {
             let Some((_, theirs)) = self.b.metrics(&self.cell_b.id).find(|(name, _)| *name == metric) else {
+                self.refuse(found, metric, None, "B has no values of it; `specimen score` can compute them");
                 continue;
             };
             if theirs != protocol && !self.options.mix.contains(&Mix::Protocol) {
@@ -241,6 +254,10 @@ impl Both<'_> {
             let (a, b) =
                 (self.a.by_prompt(&self.cell_a.id, metric), self.b.by_prompt(&self.cell_b.id, metric));
             self.push(found, metric, Some(protocol), &a, &b, Scale::Difference)?;
+        }
+        let of_a = |metric: &str| self.a.metrics(&self.cell_a.id).any(|(name, _)| name == metric);
+        for (metric, _) in self.b.metrics(&self.cell_b.id).filter(|(metric, _)| !of_a(metric)) {
+            self.refuse(found, metric, None, "A has no values of it; `specimen score` can compute them");
         }
         Ok(())
     }
@@ -265,7 +282,7 @@ impl Both<'_> {
                 Some(Origin::Imported) => format!("the times of {} are of another program's clock", cell.id),
                 _ => format!("{} is not timed", cell.id),
             };
-            self.refuse(found, seconds, None, &why);
+            self.refuse(found, "decode_s, e2e_s and speedups", None, &why);
             return Ok(());
         }
         if let Some(why) = self.device {
@@ -296,6 +313,16 @@ impl Both<'_> {
         if is_still(a) && is_still(b) && a == b {
             let (cell, measure) = (self.name(), measure.to_owned());
             found.same.extend(a.values().next().map(|&value| Same { cell, measure, value }));
+            return Ok(());
+        }
+        // What neither has is no measure of these cells.
+        if let Some((side, cell)) = match (a.is_empty(), b.is_empty()) {
+            (true, false) => Some(("A", self.cell_a)),
+            (false, true) => Some(("B", self.cell_b)),
+            _ => None,
+        } {
+            let of_import = if cell.origin == Some(Origin::Imported) { ", which is imported," } else { "" };
+            self.refuse(found, measure, None, &format!("{side}{of_import} has no values of it"));
             return Ok(());
         }
         let estimate = estimate(a, b, scale, self.seed())?;

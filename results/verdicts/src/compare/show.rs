@@ -64,6 +64,11 @@ impl Comparison {
             table.legend.push(format!("Geometric mean / median of A over B: {}.", further.join("; ")));
         }
         table.legend.extend(self.same_in_words());
+        for (run, cells) in [("A", &self.only_in_a), ("B", &self.only_in_b)] {
+            if !cells.is_empty() {
+                table.legend.push(format!("In {run} only, so not compared: {}.", cells.join(", ")));
+            }
+        }
         for refused in &self.refused {
             table.legend.push(format!("Refused: {} of {}: {}.", refused.measure, refused.cell, refused.why));
         }

@@ -181,7 +181,7 @@ fn open_in_words(held: &BoundCheck) -> Option<String> {
     let name = &held.constraint;
     let prompts = match held.prompts_to_decide {
         Some(n) if n > MOST_ADVISED => {
-            format!("its value is on the bound, more than {MOST_ADVISED} prompts would decide it")
+            format!("its value is so near the bound that more than {MOST_ADVISED} prompts would decide it")
         }
         Some(n) => format!("about {n} prompts would decide it"),
         None => "the number of prompts that would decide it is not known".to_owned(),

@@ -318,7 +318,7 @@ fn of_settings(all: &[Undecided]) -> String {
 fn listed(all: &[Undecided], name: impl Fn(&Undecided) -> String) -> String {
     let text = |one: &Undecided| match (one.prompts, one.limit) {
         (Some(n), _) if n > MOST_ADVISED => {
-            format!("{} (its value is on the bound: more than {MOST_ADVISED} prompts would)", name(one))
+            format!("{} (so near the bound that more than {MOST_ADVISED} prompts would)", name(one))
         }
         (Some(n), Some(limit)) => format!("{} (about {n} prompts would, --limit {limit})", name(one)),
         _ => name(one),
