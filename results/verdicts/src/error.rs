@@ -116,8 +116,8 @@ pub enum VerdictError {
     },
     /// A run whose images were imported without the seeds that they were drawn from.
     #[error(
-        "the seeds of {side} are not known, as its images were imported and their table has none (prompt `{prompt}`, \
-         sample {sample}){more}; compare the images as those of two samples with --mix {mix}"
+        "the seeds of {side} are not all known: its images were imported, and their table has none for prompt `{prompt}`, \
+         sample {sample}{more}; compare the images as those of two samples with --mix {mix}"
     )]
     UnknownSeeds {
         /// `A` or `B`.

@@ -176,7 +176,7 @@ fn comparing_a_run_with_an_import_asks_for_what_is_unknown_and_names_it() {
     run_and_import(&desk, &["--dataset", desk.path("prompts.txt").to_str().unwrap()]);
     let compare = ["compare", "ours", "theirs"];
     let unknown = "of B, which is imported, these are not known: method, device";
-    let asked = ["the seeds of B are not known", unknown, "with --mix identity,seed"];
+    let asked = ["the seeds of B are not all known", unknown, "with --mix identity,seed"];
     desk.fails(&compare, 1, &asked);
     let mixed = desk.succeeds(&[&compare[..], &["--mix", "identity,seed"]].concat()).out;
     assert!(mixed.contains("nfe") && mixed.contains("identity, seed"), "{mixed}");

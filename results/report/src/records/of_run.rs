@@ -6,7 +6,7 @@ use polars::prelude::*;
 use serde_json::Value;
 use specimen_record::{
     CellSummary, ItemKey, MetricFile, Origin, PlanFile, Record, RunDir, Status, Summary, TimingRow,
-    read_document, read_timings, visit_rows,
+    UNKNOWN_SEED, read_document, read_timings, visit_rows,
 };
 
 use super::{PARAM, SCORE};
@@ -32,7 +32,7 @@ pub(super) const COLUMNS: [(&str, DataType, &str); 43] = [
     ("prompt_id", DataType::String, "id of the prompt in its dataset"),
     ("prompt", DataType::String, "the prompt"),
     ("sample", DataType::UInt64, "number of the image of this prompt, from 0"),
-    ("seed", DataType::String, "seed of the image, 16 hexadecimal digits"),
+    ("seed", DataType::String, "seed of the image, 16 hexadecimal digits; empty where it is not known"),
     ("status", DataType::String, "`ok` or `err`"),
     ("error", DataType::String, "why there is no image"),
     ("image", DataType::String, "file name of the image"),
@@ -155,7 +155,7 @@ impl Rows {
             Some(summary.machine()),
             Some(record.prompt_id.clone()),
             Some(about.prompt.to_owned()),
-            Some(record.seed.to_string()),
+            (record.seed != UNKNOWN_SEED).then(|| record.seed.to_string()),
             Some(if is_ok { "ok" } else { "err" }.to_owned()),
             record.err.clone(),
             record.image.clone(),
