@@ -12,6 +12,7 @@ pub mod exit;
 #[cfg(feature = "torch")]
 mod expectations;
 mod free_space;
+mod image_seconds;
 mod requirements;
 mod seal_check;
 mod spec_args;

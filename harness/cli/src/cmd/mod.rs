@@ -40,6 +40,7 @@ pub(crate) mod costs;
 pub(crate) mod doctor;
 #[cfg(feature = "torch")]
 mod doctor_gpu;
+#[cfg(feature = "torch")]
 mod doctor_weights;
 #[cfg(feature = "torch")]
 pub(crate) mod generate;

@@ -19,10 +19,12 @@ use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
     args::Format,
-    cmd::{plan_devices::device_notes, status::seconds_per_image},
+    cmd::plan_devices::device_notes,
     console::{Console, answer, answer_json},
     exit::CliError,
-    free_space, requirements,
+    free_space,
+    image_seconds::seconds_per_image,
+    requirements,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
 };
 
