@@ -98,6 +98,8 @@ def main():
     parser.add_argument("--out", type=Path, help="folder for both trainings [default: a temporary one]")
     args = parser.parse_args()
     program = os.environ.get("SPECIMEN_BIN") or ROOT / "target" / "release" / "specimen"
+    if not os.access(program, os.X_OK):
+        sys.exit(f"{program}: there is no such program; build it with `make build`, or name one in SPECIMEN_BIN")
     with tempfile.TemporaryDirectory() as scratch:
         out = args.out or Path(scratch)
         out.mkdir(parents=True, exist_ok=True)

@@ -180,20 +180,21 @@ impl fmt::Display for Estimate {
         }
         match self.memory_bytes {
             Some(bytes) => writeln!(f, "memory  about {} per worker", human_bytes(bytes))?,
-            None => writeln!(f, "memory  unknown: no earlier run of this name to judge by")?,
+            None => writeln!(f, "memory  unknown: no earlier run in its folder to judge by")?,
         }
         match (self.seconds, self.judged_by) {
             (Some(seconds), by) => {
                 let by = match by {
-                    Some(JudgedBy::History) => ", as an earlier run of this name took",
+                    Some(JudgedBy::History) => ", as the earlier run in its folder took",
                     Some(JudgedBy::Probe) => ", as images made for this estimate took",
                     None => "",
                 };
                 writeln!(f, "time    about {} of work{by}", human_time(seconds))?;
             }
-            (None, _) => {
-                writeln!(f, "time    unknown: no earlier run of this name to judge by; see --probe")?
-            }
+            (None, _) => writeln!(
+                f,
+                "time    unknown: no earlier run in its folder has images of every cell; see --probe"
+            )?,
         }
         if !self.time_bounds.is_empty() {
             let of = |bound: &TimeBound| {

@@ -432,7 +432,7 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
                     warm-up 6 images per worker\n\
                     disk    at most 1.7 MB\n\
                     memory  about 262.0 MB per worker\n\
-                    time    about 61 s of work, as an earlier run of this name took\n\
+                    time    about 61 s of work, as the earlier run in its folder took\n\
                     bound   46 min at 0.01 TB/s (as given) of work\n\
                     \x20       assumed: one forward a token, as without drafts; each reads the weights once, and the \
                     keys and values of half an image; nothing for text, pictures and metrics\n\

@@ -129,7 +129,7 @@ mod tests {
         let absent = DatasetError::Absent { what: "d".into(), remedy: "fetch it".into() };
         let unknown = DatasetError::UnknownName { name: "cocoa".into(), hint: "did you mean coco?".into() };
         let write = RecordError::Io { path: "a".into(), action: "write", source: io() };
-        let no_run = RecordError::NotARun { path: "a".into(), missing: "manifest.json" };
+        let no_run = RecordError::NotARun { path: "a".into(), missing: "manifest.json", runs: String::new() };
         let there = RecordError::RunExists { path: "a".into(), found: "plan.json" };
         let cases: [(anyhow::Error, FailureKind); 10] = [
             (absent.into(), FailureKind::Missing),

@@ -326,10 +326,15 @@ fn target_nll(
 ) -> Result<MetricFile, RunError> {
     let mut file = of_catalog(metric, images)?;
     let is_of_another_program = images.cell.is_of_another_program();
-    if is_of_another_program && images.records.iter().any(|record| record.tokens.is_empty()) {
-        let why = "the images are another program's, which returned no tokens for them; with `tokens` in its answers it \
-                   could be computed";
-        file.why = Some(why.to_owned());
+    let n_without = images.records.iter().filter(|record| record.tokens.is_empty()).count();
+    if is_of_another_program && n_without > 0 {
+        let place = if images.cell.imported.is_some() { "table" } else { "answers" };
+        let n = images.records.len();
+        file.why = Some(format!(
+            "the images are another program's, and the tokens of {n_without} of {n} are not known; with `tokens` in its \
+             {place} for all of them it could be computed"
+        ));
+        file.n = 0;
         return Ok(file);
     }
     let asked = model_of_tokens(metric, images.cell);
@@ -339,6 +344,7 @@ fn target_nll(
                 "the tokens are another program's, and `{}` cannot be opened on {}: {error}",
                 asked.name, asked.device
             ));
+            file.n = 0;
             return Ok(file);
         }
         found => found?,

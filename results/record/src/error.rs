@@ -128,12 +128,14 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// No run is there.
-    #[error("{path}: not a run directory: {missing} is missing")]
+    #[error("{path}: not a run directory: {missing} is missing{runs}")]
     NotARun {
         /// Path of the folder.
         path: PathBuf,
         /// The file that should be there.
         missing: &'static str,
+        /// The runs in it, in words after a semicolon; empty where there are none.
+        runs: String,
     },
     /// A text that is no item key.
     #[error("`{text}` is not an item key: {reason}; expected <cell>/<prompt id>/<sample>, percent-encoded")]

@@ -39,10 +39,10 @@ pub use rows::diagnostic::{
 pub use rows::key::{ItemKey, decode_part, encode_part};
 pub use rows::machine::{Allocation, Environment, MachineRow, ModelSteps, StepKind};
 pub use rows::metric::{ImportedScores, MetricFile};
-pub use rows::record::{Record, Status, StepsRow};
+pub use rows::record::{KnownCounts, Record, Status, StepsRow};
 pub use rows::seed::Seed;
 pub use rows::timing::{Batch, Phases, TimingRow};
-pub use rows::unknown::{UNKNOWN_DATASET, UNKNOWN_DEVICE, UNKNOWN_SEED};
+pub use rows::unknown::{UNKNOWN_DATASET, UNKNOWN_DEVICE};
 pub use run::images::restore_images;
 pub use run::json_differences::{Difference, compare as compare_json, described};
 pub use run::manifest::{

@@ -299,7 +299,7 @@ fn of_many_settings_the_frontier_is_named_and_no_two_names_are_alike() {
         .unwrap()
         .records()
         .map(Result::unwrap)
-        .filter(|row| row[0].starts_with("casc[") && &row[12] == "false")
+        .filter(|row| row[0].starts_with("casc[") && &row[15] == "false")
         .count();
     let names = named(&pareto);
     let series = names.iter().filter(|name| name.matches('=').count() == 1).count();
@@ -534,7 +534,7 @@ fn an_interval_that_is_not_drawn_moves_no_axis() {
     let mut rows = csv::Reader::from_path(run.report().join("pareto.csv")).unwrap();
     let rows: Vec<_> = rows.records().map(Result::unwrap).filter(|row| !row[4].is_empty()).collect();
     let first = |dominated: &str, name: &str| {
-        rows.iter().find(|row| &row[12] == dominated && row[0].starts_with(name)).unwrap()[0].to_owned()
+        rows.iter().find(|row| &row[15] == dominated && row[0].starts_with(name)).unwrap()[0].to_owned()
     };
     // One that is not dominated has its name and its interval; of a sweep the others have neither.
     let (drawn, left_out) = (first("false", ""), first("true", "casc["));

@@ -104,7 +104,7 @@ fn dominated_cells_are_told_apart() {
     let run = run_of(folder.path(), &fixture::summary());
     report(&run, &options()).unwrap();
     let free: Vec<String> =
-        pareto_rows(&run).iter().filter(|r| &r[12] == "false").map(|r| r[0].to_owned()).collect();
+        pareto_rows(&run).iter().filter(|r| &r[15] == "false").map(|r| r[0].to_owned()).collect();
     assert_eq!(free, ["sd-tree13", "cascade", "cascade+vvs"]);
 }
 
@@ -117,7 +117,7 @@ fn the_order_of_the_cells_and_an_interval_that_is_absent_are_no_secret_of_the_fr
         report(&run, &options()).unwrap();
         let rows = pareto_rows(&run);
         let mut free: Vec<String> =
-            rows.iter().filter(|row| &row[12] == "false").map(|row| row[0].to_owned()).collect();
+            rows.iter().filter(|row| &row[15] == "false").map(|row| row[0].to_owned()).collect();
         free.sort();
         (free, fs::read_to_string(run.report().join("index.html")).unwrap())
     };
@@ -148,7 +148,7 @@ fn a_dominated_cell_dominates_no_other() {
     let run = run_of(folder.path(), &summary);
     report(&run, &options()).unwrap();
     let rows = pareto_rows(&run);
-    let is_dominated = |cell: &str| &rows.iter().find(|row| &row[0] == cell).unwrap()[12] == "true";
+    let is_dominated = |cell: &str| &rows.iter().find(|row| &row[0] == cell).unwrap()[15] == "true";
     assert_eq!(["cascade+vvs", "cascade", "lantern"].map(is_dominated), [false, true, false]);
 }
 
@@ -175,16 +175,21 @@ fn only_a_faster_cell_dominates_and_only_what_is_known_to_be_better_resists() {
     let run = run_of(folder.path(), &summary);
     report(&run, &options()).unwrap();
     let free: Vec<String> =
-        pareto_rows(&run).iter().filter(|r| &r[12] == "false").map(|r| r[0].to_owned()).collect();
+        pareto_rows(&run).iter().filter(|r| &r[15] == "false").map(|r| r[0].to_owned()).collect();
     assert_eq!(free, ["sd-tree13", "cascade", "cascade+vvs"]);
     let row = pareto_rows(&run).into_iter().find(|row| &row[0] == "lantern").unwrap();
     assert_eq!((&row[7], &row[9], &row[10]), ("absolute difference to the baseline", "0.5", "0.47"));
+    // Whatever the axis has, what dominance compares is there.
+    report(&run, &Options { quality: Quality::Value("target-nll".into()), ..options() }).unwrap();
+    let row = pareto_rows(&run).into_iter().find(|row| &row[0] == "lantern").unwrap();
+    assert_eq!((&row[7], &row[12], &row[13]), ("value", "0.5", "0.47"));
+    assert_ne!(&row[9], "0.5");
 
     summary.cells.retain(|cell| cell.guarantee == specimen_record::Guarantee::Exact);
     write_document(&run.summary(), &summary).unwrap();
     report(&run, &options()).unwrap();
     let free: Vec<String> =
-        pareto_rows(&run).iter().filter(|r| &r[12] == "false").map(|r| r[0].to_owned()).collect();
+        pareto_rows(&run).iter().filter(|r| &r[15] == "false").map(|r| r[0].to_owned()).collect();
     assert_eq!(free, ["sd-tree13"]);
     let page = fs::read_to_string(run.report().join("index.html")).unwrap();
     assert!(!page.contains("Hypervolume") && page.contains("the faster dominates"));
@@ -205,8 +210,8 @@ fn cells_compete_only_under_one_baseline_and_plain_decoding_is_not_one_by_itself
     report(&run, &options()).unwrap();
     let rows = pareto_rows(&run);
     let row = |cell: &str| rows.iter().find(|row| &row[0] == cell).unwrap();
-    assert_eq!((&row("sjd")[12], &row("sd-chain3")[12]), ("false", "true"));
-    assert_eq!((&row("ar-nocfg")[9], &row("ar-nocfg")[13]), ("", "no timed `ar` cell with this sampling"));
+    assert_eq!((&row("sjd")[15], &row("sd-chain3")[15]), ("false", "true"));
+    assert_eq!((&row("ar-nocfg")[9], &row("ar-nocfg")[16]), ("", "no timed `ar` cell with this sampling"));
 }
 
 #[test]
@@ -228,11 +233,12 @@ fn a_program_whose_whole_time_is_all_that_is_known_has_its_point_and_its_own_gro
     report(&run, &Options { quality: Quality::Value("scene-clip".into()), ..options() }).unwrap();
     let rows = pareto_rows(&run);
     let row = |cell: &str| rows.iter().find(|row| &row[0] == cell).unwrap();
-    assert_eq!((&row("py-fast")[3], &row("py-fast")[12], &row("py-ar")[2]), ("3", "false", "true"));
-    assert_eq!(&row("py-slow")[12], "true", "it competes with the cells of its own baseline");
+    assert_eq!((&row("py-fast")[3], &row("py-fast")[15], &row("py-ar")[2]), ("3", "false", "true"));
+    assert_eq!(&row("py-slow")[15], "true", "it competes with the cells of its own baseline");
     let svg = fs::read_to_string(run.report().join("pareto.svg")).unwrap();
     assert!(svg.contains("Speedup over its baseline, prompt to image, × (→ higher is better)"));
     assert!(svg.contains("speed of its baseline"), "the line is at every baseline's speed");
+    assert!(svg.contains("relaxed or not known"), "open marks have a word in the key");
     let page = fs::read_to_string(run.report().join("index.html")).unwrap();
     assert!(page.contains("Speedup over its baseline (ar, py-ar) in time from the prompt to the image"));
 }
@@ -250,7 +256,7 @@ fn a_baseline_without_the_metric_has_no_point_as_if_it_had_the_quality_of_anothe
     let run = run_of(folder.path(), &summary);
     report(&run, &options()).unwrap();
     let row = pareto_rows(&run).into_iter().find(|row| &row[0] == "py-ar").unwrap();
-    assert_eq!((&row[3], &row[9], &row[13]), ("", "", "the tokens are not known"));
+    assert_eq!((&row[3], &row[9], &row[16]), ("", "", "the tokens are not known"));
 }
 
 #[test]
@@ -260,7 +266,7 @@ fn a_metric_where_higher_is_better_turns_the_comparison_round() {
     let quality = Quality::Value("scene-clip".into());
     report(&run, &Options { quality, ..options() }).unwrap();
     let rows = pareto_rows(&run);
-    let free: Vec<&str> = rows.iter().filter(|r| &r[12] == "false").map(|r| &r[0]).collect();
+    let free: Vec<&str> = rows.iter().filter(|r| &r[15] == "false").map(|r| &r[0]).collect();
     assert_eq!(free, ["sd-tree13", "cascade", "cascade+vvs"]);
     assert_eq!((&rows[0][9], &rows[0][7]), ("0.312", "value"));
     let svg = fs::read_to_string(run.report().join("pareto.svg")).unwrap();
@@ -281,7 +287,7 @@ fn cells_without_a_point_are_listed_with_the_reason() {
     report(&run, &options()).unwrap();
     let rows = pareto_rows(&run);
     let left_out: Vec<(&str, &str)> =
-        rows.iter().filter(|r| r[9].is_empty()).map(|r| (&r[0], &r[13])).collect();
+        rows.iter().filter(|r| r[9].is_empty()).map(|r| (&r[0], &r[16])).collect();
     assert_eq!(
         left_out,
         [

@@ -14,13 +14,14 @@ use crate::{
     external_images,
     method_words::{drafter_words, family, method_words, params},
     metrics::metrics,
-    speedups::{drafts_per_verification, no_prediction, predict, ratio},
+    speedups::{UNTIMED, drafts_per_verification, no_prediction, predict, ratio},
     summarise::Inputs,
     timing_checks,
     wall_times::{mean_s, overhead, wall_times},
 };
 
-/// Summarises the rows of a cell; `baseline` has those of the cell that it is compared with.
+/// Summarises the rows of a cell; `baseline` has those of the cell that it is compared with. Times are compared where both are
+/// timed.
 pub(crate) fn cell_summary(
     inputs: &Inputs<'_>,
     resamples: &BootstrapPlan,
@@ -32,7 +33,7 @@ pub(crate) fn cell_summary(
     let cell = data.cell;
     let reported = external_images::of(cell, &data.records);
     let Times { speedup, speedup_e2e, wall_s, predicted, overhead_fraction } =
-        times(inputs, resamples, data, baseline, reported.is_some())?;
+        times(inputs, resamples, data, baseline.filter(|other| other.cell.timed), reported.is_some())?;
     let rates = data.counts.as_ref().map(|counts| &counts.macro_mean);
     let micro = data.counts.as_ref().map(|counts| &counts.micro);
     let mut why = reported.as_ref().map_or_else(|| reasons(data), |reported| reported.why.clone());
@@ -40,7 +41,7 @@ pub(crate) fn cell_summary(
         (CellQuantity::WallS, wall_s.e2e.is_none()),
         (CellQuantity::OverheadFraction, overhead_fraction.is_none() && reported.is_none()),
     ];
-    let untimed = if cell.timed { "nothing was timed" } else { "the cell is untimed" };
+    let untimed = if cell.timed { "nothing was timed" } else { UNTIMED };
     why.extend(absent.into_iter().filter(|(_, is)| *is).map(|(quantity, _)| (quantity, untimed.to_owned())));
     let n = data.records.len() as f64;
     let tvd = data.records.iter().map(|record| record.tvd_spent).sum::<f64>();

@@ -38,7 +38,8 @@ pub(crate) fn drafter_words(method: &MethodConfig) -> String {
     format!("{proposer}{shape}")
 }
 
-/// Acceptance rules in words ("ar", "lossless", "gsd over lantern"), or the program that made the images.
+/// Acceptance rules and a schedule that skips in words ("ar", "lossless", "gsd over lantern", "cascade + vvs"), or the program
+/// that made the images.
 pub(crate) fn method_words(cell: &Cell) -> String {
     if let Some(external) = &cell.external {
         return external.command_line();
@@ -57,7 +58,14 @@ pub(crate) fn method_words(cell: &Cell) -> String {
     let rules = serde_json::to_value(&cell.method.accept).unwrap_or_default();
     let kinds: Vec<&str> =
         rules.as_array().into_iter().flatten().filter_map(|rule| rule["kind"].as_str()).collect();
-    if kinds.is_empty() { "lossless".to_owned() } else { kinds.join(" over ") }
+    let rules = if kinds.is_empty() { "lossless".to_owned() } else { kinds.join(" over ") };
+    match &cell.method.schedule {
+        ScheduleConfig::Always {} => rules,
+        schedule => {
+            let schedule = serde_json::to_value(schedule).unwrap_or_default();
+            format!("{rules} + {}", schedule["kind"].as_str().unwrap_or_default())
+        }
+    }
 }
 
 /// The kind of a cell's method: by its frontier, then by its scheduler, then by its rules that relax, then by its drafter.
@@ -88,21 +96,60 @@ pub(crate) fn family(cell: &Cell) -> Family {
     cell.method.accept.iter().filter_map(of_rule).max().unwrap_or_else(of_drafter)
 }
 
-/// Hyper-parameters by name: axis values, then those of the drafter and of the frontier.
+/// Hyper-parameters by name: axis values, then those of the drafter, of the rules by their places, of a schedule that skips and
+/// of the frontier.
 pub(crate) fn params(cell: &Cell) -> BTreeMap<String, Value> {
     let mut params = cell.params.clone();
     if cell.is_of_another_program() {
         return params;
     }
-    if let Ok(Value::Object(drafter)) = serde_json::to_value(&cell.method.drafter) {
-        for (name, value) in drafter {
-            params.entry(format!("drafter.{name}")).or_insert(value);
-        }
+    let MethodConfig { drafter, accept, schedule, frontier } = &cell.method;
+    let mut parts = vec![("drafter".to_owned(), serde_json::to_value(drafter))];
+    let rules = accept.iter().enumerate().filter(|(_, rule)| !matches!(rule, RuleConfig::Lossless {}));
+    parts.extend(rules.map(|(at, rule)| (format!("accept.{at}"), serde_json::to_value(rule))));
+    if !matches!(schedule, ScheduleConfig::Always {}) {
+        parts.push(("schedule".to_owned(), serde_json::to_value(schedule)));
     }
-    if let Ok(Value::Object(frontier)) = serde_json::to_value(cell.method.frontier) {
-        for (name, value) in frontier {
-            params.entry(format!("frontier.{name}")).or_insert(value);
+    parts.push(("frontier".to_owned(), serde_json::to_value(frontier)));
+    for (part, settings) in parts {
+        if let Ok(Value::Object(settings)) = settings {
+            params.extend(settings.into_iter().map(|(name, value)| (format!("{part}.{name}"), value)));
         }
     }
     params
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+    use specimen_experiments::bundled::BUNDLED;
+    use specimen_experiments::parse::SpecText;
+
+    /// The cells of the quickstart.
+    fn cells() -> Vec<Cell> {
+        let spec = BUNDLED.iter().find(|spec| spec.name == "quickstart").unwrap();
+        SpecText::parse("quickstart.toml", spec.text).unwrap().resolve().unwrap().cells
+    }
+
+    #[test]
+    fn a_schedule_that_skips_is_in_the_words_of_a_method() {
+        let words: Vec<(String, String)> =
+            cells().iter().map(|cell| (cell.name.clone(), method_words(cell))).collect();
+        let of = |name: &str| words.iter().find(|(cell, _)| cell == name).unwrap().1.as_str();
+        assert_eq!((of("ar"), of("sd-chain3"), of("vvs")), ("ar", "lossless", "lossless + vvs"));
+    }
+
+    #[test]
+    fn what_defines_a_method_is_in_its_settings() {
+        let all: BTreeMap<String, BTreeMap<String, Value>> =
+            cells().iter().map(|cell| (cell.name.clone(), params(cell))).collect();
+        assert_eq!(all["lantern"]["accept.0.kind"], "lantern");
+        assert!(all["lantern"]["accept.0.delta"].is_number() && all["gsd"]["accept.0.group"].is_number());
+        assert!(all["cascade"]["accept.0.tau_pos"].is_number());
+        assert_eq!(all["vvs"]["schedule.kind"], "vvs");
+        assert_eq!(all["vvs"]["drafter.proposer"], all["sd-chain3"]["drafter.proposer"]);
+        // What always holds is no setting.
+        assert!(all["sd-chain3"].keys().all(|name| name.starts_with("drafter.")), "{:?}", all["sd-chain3"]);
+    }
 }

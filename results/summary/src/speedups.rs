@@ -16,6 +16,9 @@ use crate::{
     wall_times::mean_where,
 };
 
+/// Why a cell whose times do not count has no ratio of them.
+pub(crate) const UNTIMED: &str = "the cell is untimed";
+
 /// Baseline time over this cell's, paired.
 pub(crate) fn ratio(
     data: &CellData<'_>,
@@ -24,12 +27,11 @@ pub(crate) fn ratio(
     resamples: &BootstrapPlan,
     time: fn(&TimingRow) -> u64,
 ) -> Result<Ratio, SummaryError> {
+    if !data.cell.timed {
+        return Ok(Ratio::absent(UNTIMED));
+    }
     let Some(baseline) = baseline else {
-        return Ok(Ratio::absent(if data.cell.timed {
-            "the spec has no timed `ar` cell with this model and sampling"
-        } else {
-            "the cell is untimed"
-        }));
+        return Ok(Ratio::absent("the spec has no timed `ar` cell with this model and sampling"));
     };
     let times = |data: &CellData<'_>, other: &CellData<'_>| -> Vec<(String, f64)> {
         let shared = data.timings.iter().filter(|(key, _)| other.timings.contains_key(*key));
@@ -90,6 +92,9 @@ pub(crate) fn predict(
     baseline: Option<&CellData<'_>>,
     measured: Option<f64>,
 ) -> Result<PredictedSpeedup, SummaryError> {
+    if !data.cell.timed {
+        return Ok(no_prediction(UNTIMED));
+    }
     let Some(baseline) = baseline else {
         return Ok(no_prediction("there is no baseline to take costs from"));
     };

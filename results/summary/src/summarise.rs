@@ -53,7 +53,7 @@ pub fn summarise(inputs: &Inputs<'_>) -> Result<Summary, SummaryError> {
     let resamples = BootstrapPlan::new(spec.seed, N_RESAMPLES, 0.95)?;
     let mut cells = Vec::new();
     for data in &all {
-        let baseline = spec.baseline_of(data.cell);
+        let baseline = spec.image_baseline_of(data.cell);
         let baseline = baseline.and_then(|cell| all.iter().find(|other| other.cell.name == cell.name));
         let n_failed = n_failed(records, data.cell);
         cells.push(cell_summary(inputs, &resamples, data, baseline, n_failed)?);

@@ -103,31 +103,13 @@ pub enum VerdictError {
         /// In which settings, in words.
         differences: String,
     },
-    /// Two runs whose images were drawn from other random sources.
+    /// Images that were drawn from different seeds, or from seeds that are not known.
     #[error(
-        "the runs drew prompt `{prompt}`, sample {sample}, from different seeds, so their images are not pairs; run \
-         both with one seed, or compare two samples with --mix seed"
+        "{why}; so their images differ by chance too; compare the same prompts all the same with --mix {mix}"
     )]
     OtherSeeds {
-        /// The first prompt whose seeds differ.
-        prompt: String,
-        /// Its sample.
-        sample: u32,
-    },
-    /// A run whose images were imported without the seeds that they were drawn from.
-    #[error(
-        "the seeds of {side} are not all known: its images were imported, and their table has none for prompt `{prompt}`, \
-         sample {sample}{more}; compare the images as those of two samples with --mix {mix}"
-    )]
-    UnknownSeeds {
-        /// `A` or `B`.
-        side: &'static str,
-        /// The first prompt without a seed.
-        prompt: String,
-        /// Its sample.
-        sample: u32,
-        /// What else is not known or differs, after a semicolon; may be empty.
-        more: String,
+        /// Which images, and what else is not known or differs.
+        why: String,
         /// The kinds of difference to allow, as the option takes them.
         mix: String,
     },
@@ -252,7 +234,6 @@ impl Failure for VerdictError {
             Self::OtherExperiment { .. }
             | Self::OtherTable { .. }
             | Self::OtherSeeds { .. }
-            | Self::UnknownSeeds { .. }
             | Self::NothingToCompare { .. } => FailureKind::Mismatch,
             Self::NoSuchPaper { .. }
             | Self::Unresolved { .. }

@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use specimen_record::{
-    MetricFile, Origin, Record, RunDir, Seed, Status, Summary, Timed, UNKNOWN_SEED, read_document,
-    read_timings, visit_rows,
+    MetricFile, Origin, Record, RunDir, Seed, Status, Summary, Timed, read_document, read_timings, visit_rows,
 };
 
 use crate::VerdictError;
@@ -34,8 +33,8 @@ pub struct RunValues {
     values: BTreeMap<(String, String), Mean>,
     /// Protocol of each metric, by cell and metric.
     protocols: BTreeMap<(String, String), String>,
-    /// Seed of each image, by prompt and sample; cells share it.
-    seeds: BTreeMap<(String, u32), Seed>,
+    /// Seed of each image, by cell, and by prompt and sample.
+    seeds: BTreeMap<String, BTreeMap<(String, u32), Seed>>,
     /// Times without warm-ups, of cells that are timed, by cell.
     times: BTreeMap<String, Vec<Timed>>,
     /// Shard and number of the attempts that timed every timed cell, whose times alone are in mean times, as in tables;
@@ -62,9 +61,11 @@ impl RunValues {
     /// When a file cannot be read or contradicts itself.
     pub fn read(run: &RunDir) -> Result<RunValues, VerdictError> {
         let summary: Summary = read_document(&run.summary())?;
-        let (mut values, mut seeds) = (BTreeMap::new(), BTreeMap::new());
+        let mut values = BTreeMap::new();
+        let mut seeds: BTreeMap<String, BTreeMap<_, _>> = BTreeMap::new();
         visit_rows(&run.merged_records(), |record: Record| {
-            seeds.insert((record.prompt_id.clone(), record.sample), record.seed);
+            let of_cell = seeds.entry(record.cell.clone()).or_default();
+            of_cell.insert((record.prompt_id.clone(), record.sample), record.seed);
             for (measure, value) in counted(&record) {
                 push(&mut values, &record.cell, measure, &record.prompt_id, value);
             }
@@ -115,23 +116,13 @@ impl RunValues {
             .map(|((_, metric), protocol)| (metric.as_str(), protocol.as_str()))
     }
 
-    /// The first prompt and sample whose seed differs between two runs; a random source that differs pairs nothing.
+    /// The first prompt and sample whose seed differs between a cell and one of another run, with both seeds; a random
+    /// source that differs pairs nothing.
     #[must_use]
-    pub fn other_seed(&self, other: &RunValues) -> Option<(String, u32)> {
-        let differs = |(image, seed): &(&(String, u32), &Seed)| {
-            other.seeds.get(*image).is_some_and(|theirs| theirs != *seed)
-        };
-        self.seeds.iter().find(differs).map(|(image, _)| image.clone())
-    }
-
-    /// Whether this is an import whose table has no seed of that image.
-    #[must_use]
-    pub fn is_seed_unknown(&self, image: &(String, u32)) -> bool {
-        self.is_imported() && self.seeds.get(image) == Some(&UNKNOWN_SEED)
-    }
-
-    fn is_imported(&self) -> bool {
-        self.summary.cells.iter().any(|cell| cell.origin == Some(Origin::Imported))
+    pub fn other_seed(&self, cell: &str, other: (&RunValues, &str)) -> Option<((String, u32), [Seed; 2])> {
+        let (of_cell, theirs) = (self.seeds.get(cell)?, other.0.seeds.get(other.1)?);
+        let both = of_cell.iter().filter_map(|(image, seed)| Some((image, [*seed, *theirs.get(image)?])));
+        both.into_iter().find(|(_, [one, two])| one != two).map(|(image, seeds)| (image.clone(), seeds))
     }
 
     /// Seconds of each image of a cell in the attempts that timed all cells, by prompt, or by batch where images were decoded

@@ -228,6 +228,24 @@ fn other_protocols_methods_and_seeds_are_refused_unless_mixed() {
 }
 
 #[test]
+fn seeds_of_one_cell_that_are_not_known_refuse_that_cell_only() {
+    let (a, b) = (Made::plain("a"), Made { unseeded: Some("tree"), ..Made::plain("b") });
+    let found = compared(&a, &b, &Options::default()).unwrap();
+    assert!(found.rows.iter().all(|row| row.cell != "tree"), "{found:#?}");
+    row(&found, "chain", "clip");
+    let refused: Vec<_> = found.refused.iter().filter(|refused| refused.cell == "tree").collect();
+    assert_eq!((refused.len(), refused[0].kind), (1, Some(Mix::Seed)), "{refused:?}");
+    let why = "the seeds of B's cell tree are not all known: its images were imported, and their table has none for prompt `0`, \
+               sample 0; --mix seed compares them anyway";
+    assert_eq!(refused[0].why, why);
+    // Cells that are paired by hand are refused as a whole.
+    let pair = Options { cells: vec![("chain".into(), "tree".into())], ..Options::default() };
+    let why = compared(&a, &b, &pair).unwrap_err().to_string();
+    assert!(why.contains("B's cell tree") && why.contains("--mix seed"), "{why}");
+    assert!(compared(&a, &b, &mix(&[Mix::Seed])).unwrap().refused.is_empty());
+}
+
+#[test]
 fn cells_of_other_names_are_paired_on_demand() {
     let options = Options { cells: vec![("chain".into(), "tree".into())], ..Options::default() };
     let found = compared(&Made::plain("a"), &Made::plain("b"), &options).unwrap();

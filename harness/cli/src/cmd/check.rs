@@ -6,7 +6,7 @@ use std::{fmt::Write, path::PathBuf};
 use clap::Args;
 use serde::Serialize;
 use specimen_experiments::{bundled::BUNDLED, parse::SpecText};
-use specimen_record::{Manifest, RunDir, compare_json, described, read_document, verify_run};
+use specimen_record::{Manifest, RunDir, Summary, compare_json, described, read_document, verify_run};
 use specimen_runner::{images::replay::Replay, process::stop_request::StopRequest, recheck::recheck};
 
 use crate::{
@@ -84,7 +84,11 @@ pub(crate) fn check(args: &CheckArgs, console: &Console) -> anyhow::Result<()> {
         Err(why) => found.not_checked.push(format!("summary, metrics and claims: {why}")),
     }
     if args.replay == 0 {
-        found.not_checked.push("the images: give --replay N to make some again".to_owned());
+        let why = match is_of_this_program(&run) {
+            true => "the images: give --replay N to make some again",
+            false => "the images: they were made elsewhere, so nothing here makes them again",
+        };
+        found.not_checked.push(why.to_owned());
     } else if let Err(why) = replay(args, &run, &stop, &mut found, console) {
         found.not_checked.push(format!("the images: {why:#}"));
     }
@@ -106,6 +110,12 @@ pub(crate) fn check(args: &CheckArgs, console: &Console) -> anyhow::Result<()> {
             Err(CliError::Missing(format!("{}: not as it says: {first}{more}", args.run.display())).into())
         }
     }
+}
+
+/// Whether this program made images of the run; a run without a summary is one of its own.
+fn is_of_this_program(run: &RunDir) -> bool {
+    let summary: Option<Summary> = read_document(&run.summary()).ok();
+    summary.is_none_or(|summary| summary.cells.iter().any(|cell| cell.origin.is_none()))
 }
 
 /// Makes images of the run again.

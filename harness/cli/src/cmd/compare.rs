@@ -82,7 +82,7 @@ pub(crate) fn compare(args: &CompareArgs, console: &Console) -> anyhow::Result<(
     };
     let found = compare_values(&a, &b, &options)?;
     for refused in &found.refused {
-        console.warn(format!("{} of {} is not compared: {}", refused.measure, refused.cell, refused.why));
+        console.warn(format!("not compared: {} of {}: {}", refused.measure, refused.cell, refused.why));
     }
     match console.format() {
         Format::Human => unverified.answer(&args.layout.of(&found.table())),

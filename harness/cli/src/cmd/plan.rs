@@ -1,6 +1,9 @@
 //! `specimen plan`: what a spec asks for, before anything runs. Needs no weights and no libtorch.
 
-use std::fmt::Write;
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use serde::Serialize;
@@ -35,6 +38,9 @@ pub struct PlanArgs {
     pub spec: SpecArgs,
     #[command(flatten)]
     pub workers: ExecutorArgs,
+    /// Folder of the run, by whose images so far time and memory are judged [default: results/runs/<name of the spec>]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// List every image, with its seed and prompt
     #[arg(long)]
     pub items: bool,
@@ -45,6 +51,13 @@ pub struct PlanArgs {
     #[cfg(feature = "torch")]
     #[arg(long)]
     pub probe: bool,
+}
+
+impl PlanArgs {
+    /// Folder of the run of this name.
+    pub(super) fn out_of(&self, name: &str) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| default_out(name))
+    }
 }
 
 /// The answer, as `--format json` prints it.
@@ -58,7 +71,7 @@ struct PlanAnswer<'p> {
     /// What the plan becomes on a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     slurm: Option<ArrayShape>,
-    /// Free bytes on the disk of the run's default folder; null if unknown.
+    /// Free bytes on the disk of the run's folder; null if unknown.
     free_bytes: Option<u64>,
     warnings: Vec<String>,
     /// What the plan needs and this machine does not have, which matters only if it runs here.
@@ -109,16 +122,17 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
     let plan = Plan::new(spec.with_digests_of_heads(root.as_ref())?, &prompts)?;
     let mut estimate = plan.estimate(requirements::footprint);
     estimate.missing = requirements::missing(&plan.spec, root.as_ref());
-    let seconds = seconds_by_history(&plan);
+    let out = args.out_of(&plan.spec.name);
+    let seconds = seconds_by_history(&plan, &out);
     estimate.judged_by = seconds.map(|_| JudgedBy::History);
     estimate.time_bounds = time_bounds(&plan.spec, plan.prompts.len(), args.bandwidth)?;
-    estimate.memory_bytes = memory_by_history(&plan).or_else(|| requirements::memory(&plan.spec));
+    estimate.memory_bytes = memory_by_history(&out).or_else(|| requirements::memory(&plan.spec));
     #[cfg(feature = "torch")]
     let seconds = if args.probe { Some(judge_by_probe(&plan, &mut estimate)?) } else { seconds };
     estimate.seconds = seconds.map(|seconds| seconds.iter().sum());
     let settings = text.slurm()?.unwrap_or_else(SlurmSpec::of_the_cluster);
     let shape = || ArrayShape::new(&plan, &settings, args.workers.shards, size_of_arrays(console), seconds);
-    let free_bytes = free_bytes(&default_out(&plan.spec.name));
+    let free_bytes = free_bytes(&out);
     let mut warnings: Vec<String> = plan.warnings().iter().map(ToString::to_string).collect();
     warnings.extend(free_space::complaint(estimate.disk_bytes, free_bytes));
     let answered = PlanAnswer {
@@ -272,19 +286,19 @@ fn judge_by_probe(plan: &Plan, estimate: &mut Estimate) -> anyhow::Result<[f64; 
     Ok(seconds)
 }
 
-/// Memory of one worker, judged by those of an earlier run of this name; `None` without one.
-fn memory_by_history(plan: &Plan) -> Option<u64> {
-    let run = RunDir::open(default_out(&plan.spec.name)).ok()?;
+/// Memory of one worker, judged by those of the run in `out`; `None` without one.
+fn memory_by_history(out: &Path) -> Option<u64> {
+    let run = RunDir::open(out).ok()?;
     let of_shard = |k: u32| run.attempts(k).ok().into_iter().flatten().map(move |n| (k, n));
     let files = run.shards().ok()?.into_iter().flat_map(of_shard).map(|(k, n)| run.attempt_env(k, n));
     let peaks = files.filter_map(|path| read_document::<Environment>(&path).ok()?.peak_memory_mb);
     peaks.max().map(|mb| mb << 20)
 }
 
-/// Seconds of work of the timed and of all other cells, judged by an earlier run of this name that has images of every
-/// cell; `None` without one.
-fn seconds_by_history(plan: &Plan) -> Option<[f64; 2]> {
-    let run = RunDir::open(default_out(&plan.spec.name)).ok()?;
+/// Seconds of work of the timed and of all other cells, judged by the run in `out` if it has images of every cell;
+/// `None` otherwise.
+fn seconds_by_history(plan: &Plan, out: &Path) -> Option<[f64; 2]> {
+    let run = RunDir::open(out).ok()?;
     let of_images = seconds_per_image(&run).ok()?;
     // A run that is not at its end has none.
     let earlier: Option<Summary> = read_document(&run.summary()).ok();

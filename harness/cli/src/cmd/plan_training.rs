@@ -12,7 +12,7 @@ use crate::{
     console::{Console, answer, answer_json},
     exit::CliError,
     free_space,
-    spec_args::{data_root, default_out},
+    spec_args::data_root,
 };
 
 /// The answer, as `--format json` prints it.
@@ -45,7 +45,7 @@ pub(crate) fn plan_training(spec: &HeadSpec, args: &PlanArgs, console: &Console)
     };
     let training = TrainingEstimate::of(spec, n_prompts as u64);
     let training = training.expect("the grammar of specs has the models of the catalog");
-    let free_bytes = free_bytes(&default_out(&spec.rest.name));
+    let free_bytes = free_bytes(&args.out_of(&spec.rest.name));
     let exported = if spec.rest.features.is_some() { training.features } else { Some(0) };
     let most = training.disk.total().zip(exported).map(|(training, features)| training + features);
     let warnings = free_space::complaint(most, free_bytes).into_iter().collect();

@@ -185,8 +185,14 @@ fn human(status: &Status) -> String {
         say(format!("again   `run --resume` also makes {images} again: their timed blocks are incomplete"));
     }
     say(format!("shards  {} finished of {}", status.n_finished_shards, status.n_shards));
-    if let Some(seconds) = status.seconds_left.filter(|_| n_missing + n_failed > 0) {
-        say(format!("left    about {seconds:.0} s of one worker"));
+    let untold = |cell: &&CellLine| cell.n_missing + cell.n_failed > 0 && cell.seconds_per_image.is_none();
+    match (status.seconds_left, status.cells.iter().find(untold)) {
+        _ if n_missing + n_failed == 0 => {}
+        (Some(seconds), _) => say(format!("left    about {seconds:.0} s of one worker")),
+        (None, Some(cell)) => {
+            say(format!("left    unknown: cell {} has no image with a time yet", cell.name))
+        }
+        (None, None) => {}
     }
     for line in status.slurm.iter().flat_map(array_lines) {
         say(line);
@@ -203,4 +209,44 @@ fn human(status: &Status) -> String {
         say(format!("torn    {torn}"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_unknown_while_a_cell_has_no_time_and_the_cell_is_named() {
+        let cell = |name: &str, n_missing: u64, seconds_per_image: Option<f64>| CellLine {
+            name: name.to_owned(),
+            n_ok: 4,
+            n_failed: 0,
+            n_missing,
+            n_again: 0,
+            seconds_per_image,
+        };
+        let mut status = Status {
+            schema: 1,
+            name: "r".to_owned(),
+            plan_digest: "0123456789abcdef".to_owned(),
+            state: "incomplete",
+            holder: None,
+            n_items: 12,
+            n_ok: 8,
+            n_failed: 0,
+            n_missing: 4,
+            n_again: Some(0),
+            n_shards: 1,
+            n_finished_shards: 0,
+            torn: Vec::new(),
+            seconds_left: None,
+            slurm: None,
+            cells: vec![cell("ar", 0, Some(0.5)), cell("casc", 4, None)],
+        };
+        assert!(human(&status).contains("left    unknown: cell casc has no image with a time yet\n"));
+        status.seconds_left = Some(2.0);
+        assert!(human(&status).contains("left    about 2 s of one worker\n"));
+        (status.n_missing, status.n_items) = (0, 8);
+        assert!(!human(&status).contains("left"));
+    }
 }

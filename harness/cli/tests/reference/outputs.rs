@@ -45,7 +45,7 @@ fn columns(text: &mut String) {
     text.push_str(&table(&["column", "unit", "what it is"], table_columns().into_iter().map(row)));
     text.push_str(
         "\n## Images as a table\n`specimen records RUN… --out FILE.csv|FILE.parquet`: one row an image. Further columns: \
-         `param:NAME`, a setting in which cells differ; `prompt:NAME`, a fact of the prompt from its dataset, such as its \
+         `param:NAME`, a setting of an axis, or a number in which cells of one kind of method differ; `prompt:NAME`, a fact of the prompt from its dataset, such as its \
          category; `score:METRIC@PROTOCOL`. `report/images.csv` has columns of the same names; its `image` is the path from \
          the report.\n\n",
     );

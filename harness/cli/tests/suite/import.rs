@@ -50,6 +50,17 @@ fn folder(desk: &Desk) -> String {
     desk.file("times.csv", &text)
 }
 
+/// The values of a column in a CSV file.
+fn column_values(desk: &Desk, file: &str) -> impl Fn(&str) -> Vec<String> {
+    let mut reader = csv::Reader::from_path(desk.path(file)).unwrap();
+    let head = reader.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    move |column: &str| {
+        let at = head.iter().position(|name| name == column).unwrap();
+        rows.iter().map(|row| row[at].to_owned()).collect()
+    }
+}
+
 fn import<'a>(table: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["import", "images", "--table", table, "--name", "there"], KNOWN.as_slice(), more].concat()
 }
@@ -73,6 +84,22 @@ fn a_folder_with_a_table_becomes_a_run_that_every_command_takes() {
     assert_eq!(desk.json(&["verify", "run"])["complaints"], serde_json::json!([]));
     assert_eq!(desk.json(&["status", "run"])["n_ok"], 6);
     desk.succeeds(&["report", "run"]);
+    // What the table does not say is empty wherever images are listed, not 0.
+    desk.succeeds(&["records", "run", "--out", "records.csv"]);
+    for file in ["records.csv", "run/report/images.csv"] {
+        let listed = column_values(&desk, file);
+        for column in ["seed", "n_tokens", "n_steps", "n_draft_forwards", "accepted", "tvd_spent", "forced"] {
+            assert_eq!(listed(column), ["", "", "", "", "", ""], "{file}: {column}");
+        }
+        assert_eq!(listed("nfe")[3..], ["64", "64", "64"], "{file}");
+        assert_eq!(listed("width")[0], "64", "{file}");
+    }
+    assert_eq!(column_values(&desk, "records.csv")("tokens_digest"), [""; 6]);
+    let page = fs::read_to_string(desk.path("run/report/index.html")).unwrap();
+    assert!(!page.contains("blocks of") && page.contains("the reported time of the baseline"));
+    let checked = desk.succeeds(&["check", "run"]).out;
+    assert!(checked.contains("nothing here makes them again") && !checked.contains("--replay"), "{checked}");
+    assert!(page.contains("no common seed is known") && !page.contains("started from the same seed"));
     desk.succeeds(&["score", "run"]);
     desk.succeeds(&["grid", "run"]);
     let replay = ["replay", "run", "--random", "2", "--seed", "1"];
@@ -176,7 +203,7 @@ fn comparing_a_run_with_an_import_asks_for_what_is_unknown_and_names_it() {
     run_and_import(&desk, &["--dataset", desk.path("prompts.txt").to_str().unwrap()]);
     let compare = ["compare", "ours", "theirs"];
     let unknown = "of B, which is imported, these are not known: method, device";
-    let asked = ["the seeds of B are not all known", unknown, "with --mix identity,seed"];
+    let asked = ["the seeds of B's cell ar are not all known", unknown, "with --mix identity,seed"];
     desk.fails(&compare, 1, &asked);
     let mixed = desk.succeeds(&[&compare[..], &["--mix", "identity,seed"]].concat()).out;
     assert!(mixed.contains("nfe") && mixed.contains("identity, seed"), "{mixed}");
@@ -191,6 +218,52 @@ fn comparing_a_run_with_an_import_asks_for_what_is_unknown_and_names_it() {
     // Nor is it known on how many threads the images were made.
     let records = ["records", "ours", "theirs", "--mix", "identity"];
     desk.fails(&records, 1, &["times of run", "(1 thread)", "unknown (imported) (threads unknown)"]);
+}
+
+#[test]
+fn what_only_some_images_of_an_import_have_is_no_mean_and_no_score() {
+    let desk = Desk::new();
+    let prompts = run_and_import(&desk, &["--dataset", desk.path("prompts.txt").to_str().unwrap()]);
+    assert!(desk.path("theirs/plan.json").exists(), "{prompts}");
+    // The last image loses its tokens and forwards.
+    let text = fs::read_to_string(desk.path("times.csv")).unwrap();
+    let last = text.trim_end().lines().last().unwrap();
+    let poor = last.split(',').take(4).collect::<Vec<_>>().join(",") + ",,";
+    let cell = last.split(',').nth(3).unwrap().to_owned();
+    let table = desk.file("some.csv", &text.replace(last, &poor));
+    let known =
+        "--model stub --dtype f32 --temperature 1 --top-k 0 --top-p 1 --guidance 2 --out some -q --dataset";
+    let known: Vec<&str> = known.split(' ').chain(["prompts.txt"]).collect();
+    desk.succeeds(&[&["import", "images", "--table", &table, "--name", "some"], &known[..]].concat());
+    desk.succeeds(&["records", "some", "--layout", "csv"]);
+    desk.succeeds(&["score", "some", "--metric", "target-nll"]);
+    let file = fs::read(desk.path(&format!("some/metrics/target-nll/{cell}.json"))).unwrap();
+    let file: Value = serde_json::from_slice(&file).unwrap();
+    let why = "the tokens of 1 of 3 are not known; with `tokens` in its table for all of them";
+    assert!(file["why"].as_str().unwrap().contains(why) && file["n"] == 0, "{file}");
+    let means = desk.succeeds(&["records", "some", "--layout", "csv"]).out;
+    let mut means = csv::Reader::from_reader(means.as_bytes());
+    let head = means.headers().unwrap().clone();
+    let at = |name: &str| {
+        head.iter().position(|column| column.starts_with(name)).unwrap_or_else(|| panic!("{head:?}"))
+    };
+    for row in means.records().map(Result::unwrap) {
+        let is_poor = row.iter().any(|field| field == cell);
+        for name in ["nfe", "step compression"] {
+            assert_eq!(row[at(name)].parse::<f64>().is_err(), is_poor, "{name}: {row:?}");
+        }
+    }
+    // Nor does `compare` say that another scoring would help.
+    let compare = ["compare", "theirs", "some", "--mix", "identity,seed"];
+    desk.succeeds(&["score", "theirs", "--metric", "target-nll"]);
+    let ran = desk.succeeds(&compare);
+    assert!(ran.out.contains("B has no values of it: the images are another program's"), "{}", ran.out);
+    assert!(!ran.out.contains("`specimen score` can compute"), "{}", ran.out);
+
+    let bad = desk.file("bad.csv", &text.replace(&format!(",{cell},"), ",Ar X,"));
+    let known: Vec<&str> = known.iter().map(|&word| if word == "some" { "bad" } else { word }).collect();
+    let import = [&["import", "images", "--table", &bad, "--name", "bad"], &known[..]].concat();
+    desk.fails(&import, 3, &["bad.csv: line", "`Ar X` is not a name"]);
 }
 
 #[test]

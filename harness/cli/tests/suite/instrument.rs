@@ -109,9 +109,30 @@ fn a_plan_is_judged_by_an_earlier_run_whose_cells_are_not_all_timed() {
     let cells = "cell=[{ name = \"ar\" }, { name = \"quality\", timed = false }]";
     let spec = spec("ci/stub.toml");
     let ran = |command: &str| desk.succeeds(&[command, &spec, "--set", cells, "--limit", "2"]).out;
-    assert!(ran("plan").contains("time    unknown: no earlier run of this name"));
+    assert!(ran("plan").contains("time    unknown: no earlier run in its folder has images of every cell"));
     ran("run");
-    assert!(ran("plan").contains("as an earlier run of this name took"));
+    assert!(ran("plan").contains("as the earlier run in its folder took"));
+    // A run that was made elsewhere is found there.
+    let plan = |out: &str| desk.succeeds(&["plan", &spec, "--set", cells, "--limit", "2", "--out", out]).out;
+    assert!(plan("elsewhere").contains("time    unknown: no earlier run in its folder"));
+    fs::rename(desk.path("results/runs/stub"), desk.path("elsewhere")).unwrap();
+    assert!(plan("elsewhere").contains("as the earlier run in its folder took"));
+    assert!(ran("plan").contains("time    unknown"));
+}
+
+#[test]
+fn an_untimed_cell_has_its_baseline_and_quality_beside_it_and_no_times() {
+    let desk = Desk::new();
+    let metric = "metric=[{ name = \"target-nll\" }]";
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "3", "--set", metric, "--out", "r"]);
+    let summary: serde_json::Value =
+        serde_json::from_slice(&fs::read(desk.path("r/merged/summary.json")).unwrap()).unwrap();
+    let cell = &summary["cells"][2];
+    assert_eq!((&cell["id"], &cell["baseline"]), (&"quality".into(), &"ar".into()));
+    let whys = [&cell["speedup"]["why"], &cell["speedup_e2e"]["why"], &cell["predicted_speedup"]["why"]];
+    assert_eq!(whys, [&serde_json::Value::from("the cell is untimed"); 3]);
+    assert_eq!(cell["metrics"][0]["vs_baseline"]["n"], 3, "{cell}");
+    assert!(!desk.succeeds(&["report", "r"]).out.contains("no baseline"));
 }
 
 #[test]

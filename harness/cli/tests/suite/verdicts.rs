@@ -135,13 +135,16 @@ fn cells_that_axes_made_are_named_in_full() {
 fn a_document_has_its_tables_renewed_and_is_otherwise_left_alone() {
     let desk = Desk::new();
     stub(&desk, "r");
-    let page = "# Page\n<!-- specimen:table stub -->\nold\n<!-- /specimen:table -->\nend\n";
+    let page = "# Page\n<!-- specimen:table stub -->\nan earlier table\n<!-- /specimen:table -->\nend\n";
     let file = desk.file("page.md", page);
     let shown = desk.succeeds(&["report", "r", "r", "--splice", &file]).out;
     assert_eq!(shown.matches("Run stub,").count(), 2);
     let renewed = fs::read_to_string(&file).unwrap();
     assert!(renewed.starts_with("# Page\n<!-- specimen:table stub -->\nRun stub, plan "), "{renewed}");
-    assert!(renewed.ends_with("<!-- /specimen:table -->\nend\n") && !renewed.contains("old"), "{renewed}");
+    assert!(
+        renewed.ends_with("<!-- /specimen:table -->\nend\n") && !renewed.contains("an earlier table"),
+        "{renewed}"
+    );
     for name in ["table.md", "table.csv", "table.tex", "table.html"] {
         assert!(desk.path("r/report").join(name).is_file(), "{name}");
     }

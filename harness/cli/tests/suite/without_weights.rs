@@ -260,7 +260,11 @@ fn a_report_of_what_is_no_run_is_refused() {
     desk.fails(&["report", "nowhere"], 4, &["nowhere: there is no such folder"]);
     desk.fails(&["grid", "nowhere"], 4, &["nowhere: there is no such folder"]);
     desk.file("here/notes.txt", "no run");
-    desk.fails(&["report", "here"], 4, &["here: not a run directory: manifest.json is missing"]);
+    desk.fails(&["report", "here"], 4, &["here: not a run directory: manifest.json is missing\n"]);
+    // A tuning, and every folder of runs, says which runs it has.
+    desk.file("here/rung-1/manifest.json", "{}");
+    desk.file("here/held-out/manifest.json", "{}");
+    desk.fails(&["status", "here"], 4, &["manifest.json is missing; runs in it: held-out, rung-1\n"]);
 }
 
 #[cfg(feature = "torch")]

@@ -8,7 +8,7 @@ use specimen_experiments::{
     plan::{Block, Item, Plan, PlanPrompt},
     spec::{Cell, DatasetSpec, Imported, SCHEMA, Spec, Timing},
 };
-use specimen_record::{UNKNOWN_DATASET, UNKNOWN_SEED};
+use specimen_record::{Seed, UNKNOWN_DATASET};
 
 use super::Import;
 use crate::error::RunError;
@@ -54,8 +54,11 @@ pub(super) fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) 
     let cells = cells_of(rows, import.cell);
     let refused = [import.name].into_iter().find(|name| !is_name(name));
     if let Some(name) = refused.or_else(|| cells.iter().copied().find(|name| !is_cell_name(name))) {
+        let row = rows.iter().find(|row| row.cell.as_deref() == Some(name));
+        let place =
+            row.map_or_else(String::new, |row| format!("{}: {}: ", import.table.display(), row.place));
         return Err(RunError::Spec(format!(
-            "`{}` is not a name of a run or a cell: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first; a cell may have \
+            "{place}`{}` is not a name of a run or a cell: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first; a cell may have \
              its settings in brackets, as in `lantern[delta=0.1,k=100]`",
             name.escape_debug()
         )));
@@ -75,7 +78,7 @@ pub(super) fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) 
             let prompt = place[row.prompt_id.as_str()];
             let sample = samples.entry((cell, prompt)).or_default();
             let item =
-                Item { cell, prompt, sample: *sample, block: 0, seed: row.seed.unwrap_or(UNKNOWN_SEED.0) };
+                Item { cell, prompt, sample: *sample, block: 0, seed: row.seed.unwrap_or(Seed::UNKNOWN.0) };
             *sample += 1;
             item
         })

@@ -45,7 +45,7 @@ pub struct Record {
     pub prompt_id: String,
     /// Which image of the prompt.
     pub sample: u32,
-    /// Key of the random source.
+    /// Key of the random source; 0 for an imported image of which it is not known.
     pub seed: Seed,
     /// Whether it gave an image.
     pub status: Status,
@@ -71,7 +71,7 @@ pub struct Record {
     #[serde(with = "zero_is_none")]
     #[schemars(with = "u64")]
     pub nfe: Option<u64>,
-    /// Steps of the decode loop.
+    /// Steps of the decode loop; 0 for another program's image, of which the counts that follow are not known either.
     pub n_steps: u64,
     /// Drafter forwards.
     pub n_draft_forwards: u64,
@@ -130,6 +130,60 @@ impl Record {
             tvd_spent: 0.0,
             tested_by_depth: Vec::new(),
             accepted_by_depth: Vec::new(),
+        }
+    }
+}
+
+/// The counts of an image that are known. Of another program's images, that is what it reports; of an item that gave no
+/// image, nothing. [`Record`] has 0 in their place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KnownCounts {
+    /// Pixels across and down.
+    pub size: Option<[u32; 2]>,
+    /// As [`Record::n_tokens`].
+    pub n_tokens: Option<u64>,
+    /// As [`Record::nfe`].
+    pub nfe: Option<u64>,
+    /// As [`Record::n_draft_forwards`].
+    pub n_draft_forwards: Option<u64>,
+    /// As [`Record::n_steps`].
+    pub n_steps: Option<u64>,
+    /// As [`Record::accepted`].
+    pub accepted: Option<u64>,
+    /// As [`Record::emitted`].
+    pub emitted: Option<u64>,
+    /// As [`Record::skipped_steps`].
+    pub skipped_steps: Option<u64>,
+    /// As [`Record::skipped_tokens`].
+    pub skipped_tokens: Option<u64>,
+    /// As [`Record::forced`].
+    pub forced: Option<u64>,
+    /// As [`Record::out_of_support`].
+    pub out_of_support: Option<u64>,
+    /// As [`Record::tvd_spent`].
+    pub tvd_spent: Option<f64>,
+}
+
+impl Record {
+    /// What is known: every image of this program has steps, and no other program reports them.
+    #[must_use]
+    pub fn known(&self) -> KnownCounts {
+        let reported = |n: u64| Some(n).filter(|&n| n > 0);
+        let has_steps = self.n_steps > 0;
+        let counted = |n: u64| has_steps.then_some(n);
+        KnownCounts {
+            size: self.image.as_ref().map(|_| [self.width, self.height]),
+            n_tokens: reported(self.n_tokens),
+            nfe: self.nfe,
+            n_draft_forwards: counted(self.n_draft_forwards).or_else(|| reported(self.n_draft_forwards)),
+            n_steps: reported(self.n_steps),
+            accepted: counted(self.accepted),
+            emitted: counted(self.emitted),
+            skipped_steps: counted(self.skipped_steps),
+            skipped_tokens: counted(self.skipped_tokens),
+            forced: counted(self.forced),
+            out_of_support: counted(self.out_of_support),
+            tvd_spent: has_steps.then_some(self.tvd_spent),
         }
     }
 }

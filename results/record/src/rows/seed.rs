@@ -13,6 +13,17 @@ use serde::{Deserialize, Serialize};
 #[schemars(extend("pattern" = "^[0-9a-f]{16}$"))]
 pub struct Seed(pub u64);
 
+impl Seed {
+    /// What a run says in place of a seed that nobody knows, of images that were imported.
+    pub const UNKNOWN: Seed = Seed(0);
+
+    /// The seed, where it is known.
+    #[must_use]
+    pub fn known(self) -> Option<Seed> {
+        Some(self).filter(|&seed| seed != Seed::UNKNOWN)
+    }
+}
+
 impl fmt::Display for Seed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

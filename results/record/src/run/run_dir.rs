@@ -35,7 +35,10 @@ impl RunDir {
         match run.manifest().is_file() {
             true => Ok(run),
             false if !run.root.exists() => Err(RecordError::NoSuchFolder { path: run.root }),
-            false => Err(RecordError::NotARun { path: run.root, missing: "manifest.json" }),
+            false => {
+                let runs = runs_below(&run.root);
+                Err(RecordError::NotARun { path: run.root, missing: "manifest.json", runs })
+            }
         }
     }
 
@@ -327,4 +330,24 @@ pub(crate) fn entries(path: &Path) -> Result<Vec<PathBuf>, RecordError> {
         Err(source) => return Err(RecordError::io(path, "list the folder")(source)),
     };
     listing.map(|entry| entry.map(|e| e.path()).map_err(RecordError::io(path, "list the folder"))).collect()
+}
+
+/// The runs directly below a folder that is none, such as those of a tuning, in words after a semicolon; empty where there
+/// are none.
+fn runs_below(folder: &Path) -> String {
+    const MAX_NAMED: usize = 6;
+    // This is advice: a folder that cannot be listed has none.
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_run = |entry: &std::fs::DirEntry| entry.path().join("manifest.json").is_file();
+    let names =
+        entries.filter(is_run).map(|entry| entry.file_name().to_string_lossy().escape_debug().to_string());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    match (names.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!("; runs in it: {}", names.join(", ")),
+        (false, more) => format!("; runs in it: {} and {more} more", names.join(", ")),
+    }
 }

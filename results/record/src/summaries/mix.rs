@@ -12,7 +12,7 @@ pub enum Mix {
     Identity,
     /// A metric was computed by another protocol.
     Protocol,
-    /// Images were drawn from other random sources: differences are those of two samples.
+    /// Images were drawn from other random sources: they differ by chance too.
     Seed,
 }
 

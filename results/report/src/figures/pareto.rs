@@ -413,7 +413,8 @@ impl Pareto {
         self.points.windows(2).all(|pair| pair[0].group == pair[1].group)
     }
 
-    /// The data as CSV, cells without a point at the end.
+    /// The data as CSV, cells without a point at the end. `difference` is the paired one from the baseline, by which cells
+    /// dominate, whatever is on the axis.
     pub(crate) fn csv(&self) -> Result<String, ReportError> {
         let what = match self.is_difference {
             true => format!("{}difference to the baseline", self.absolute()),
@@ -433,6 +434,9 @@ impl Pareto {
             "quality",
             "quality_lo",
             "quality_hi",
+            "difference",
+            "difference_lo",
+            "difference_hi",
             "dominated",
             "why",
         ])?;
@@ -441,6 +445,8 @@ impl Pareto {
         for point in &self.points {
             let [x_lo, x_hi] = bounds(point.speedup_ci95);
             let [y_lo, y_hi] = bounds(point.quality_ci95);
+            let difference = point.paired.map_or_else(String::new, |(difference, _)| difference.to_string());
+            let [apart_lo, apart_hi] = bounds(point.paired.and_then(|(_, ci95)| ci95));
             out.write_record([
                 point.cell.as_str(),
                 guarantee(point.guarantee),
@@ -454,6 +460,9 @@ impl Pareto {
                 &point.quality.to_string(),
                 &y_lo,
                 &y_hi,
+                &difference,
+                &apart_lo,
+                &apart_hi,
                 &point.is_dominated.to_string(),
                 "",
             ])?;
@@ -469,6 +478,9 @@ impl Pareto {
                 &self.metric,
                 &what,
                 &self.unit,
+                "",
+                "",
+                "",
                 "",
                 "",
                 "",

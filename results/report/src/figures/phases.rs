@@ -138,6 +138,9 @@ fn row(summary: &Summary, cell: &CellSummary) -> Result<Row, String> {
 /// Seconds of each phase for one verification; the prefill is a forward and no step.
 fn seconds_per_step(cell: &CellSummary) -> Result<[f64; 6], String> {
     let why = |quantity| cell.why.get(&quantity).cloned().unwrap_or_else(|| "no reason is given".to_owned());
+    if cell.origin.is_some() && cell.wall_s.decode.is_none() {
+        return Err(why(CellQuantity::WallS));
+    }
     let nfe = cell.nfe.ok_or_else(|| why(CellQuantity::Nfe))?;
     if nfe <= 1.0 {
         return Err("it took no step after the prefill".to_owned());

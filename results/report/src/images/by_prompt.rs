@@ -1,10 +1,10 @@
 //! The images of a run, prompt by prompt with all cells side by side, read in one pass over the merged rows; and
 //! the list of all images as CSV.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use specimen_record::{
-    CellSummary, PlanFile, Record, RunDir, Status, StepsRow, Summary, read_document, visit_rows,
+    CellSummary, Item, PlanFile, Record, RunDir, Seed, Status, StepsRow, Summary, read_document, visit_rows,
 };
 
 use crate::ReportError;
@@ -26,7 +26,8 @@ pub(crate) struct PromptRow {
     pub(crate) prompt_id: String,
     pub(crate) prompt: String,
     pub(crate) sample: u32,
-    pub(crate) seed: String,
+    /// Absent where it is not known, or not one for all cells: both may be so of an import.
+    pub(crate) seed: Option<Seed>,
     /// One a column.
     pub(crate) cell_images: Vec<CellImage>,
 }
@@ -63,6 +64,14 @@ impl ImagesByPrompt {
         let n_planned = items.len();
         items.sort_by_key(|item| item.sample);
         items.truncate(n_rows);
+        let mut seeds: BTreeMap<(&str, u32), BTreeSet<Seed>> = BTreeMap::new();
+        for item in plan.items.iter().filter(|item| cells.iter().any(|cell| cell.id == item.cell)) {
+            seeds.entry((&item.prompt_id, item.sample)).or_default().insert(item.seed);
+        }
+        let common = |item: &Item| {
+            let is_one = seeds[&(item.prompt_id.as_str(), item.sample)].len() == 1;
+            item.seed.known().filter(|_| is_one)
+        };
         let mut by_prompt = ImagesByPrompt {
             cells: cells.iter().map(|cell| cell.id.clone()).collect(),
             rows: items
@@ -71,7 +80,7 @@ impl ImagesByPrompt {
                     prompt_id: item.prompt_id.clone(),
                     prompt: item.prompt.clone(),
                     sample: item.sample,
-                    seed: item.seed.to_string(),
+                    seed: common(item),
                     cell_images: cells.iter().map(|_| CellImage::default()).collect(),
                 })
                 .collect(),
@@ -163,28 +172,33 @@ fn line(record: &Record, prompt: &str, shard: Option<u32>) -> [String; 20] {
         (Some(name), Some(shard)) => image_path(shard, name),
         _ => String::new(),
     };
+    let known = record.known();
     [
         record.cell.clone(),
         record.prompt_id.clone(),
         record.sample.to_string(),
-        record.seed.to_string(),
+        or_empty(record.seed.known()),
         prompt.to_owned(),
         if record.status == Status::Ok { "ok" } else { "err" }.to_owned(),
         record.err.clone().unwrap_or_default(),
         image,
-        record.width.to_string(),
-        record.height.to_string(),
-        record.n_tokens.to_string(),
-        record.nfe.map_or_else(String::new, |nfe| nfe.to_string()),
-        record.n_steps.to_string(),
-        record.n_draft_forwards.to_string(),
-        record.accepted.to_string(),
-        record.skipped_steps.to_string(),
-        record.skipped_tokens.to_string(),
-        record.forced.to_string(),
-        record.out_of_support.to_string(),
-        record.tvd_spent.to_string(),
+        or_empty(known.size.map(|[width, _]| width)),
+        or_empty(known.size.map(|[_, height]| height)),
+        or_empty(known.n_tokens),
+        or_empty(known.nfe),
+        or_empty(known.n_steps),
+        or_empty(known.n_draft_forwards),
+        or_empty(known.accepted),
+        or_empty(known.skipped_steps),
+        or_empty(known.skipped_tokens),
+        or_empty(known.forced),
+        or_empty(known.out_of_support),
+        or_empty(known.tvd_spent),
     ]
+}
+
+fn or_empty<T: ToString>(known: Option<T>) -> String {
+    known.map_or_else(String::new, |known| known.to_string())
 }
 
 /// Where an image is, seen from the report's folder.

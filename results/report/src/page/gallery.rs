@@ -2,7 +2,7 @@
 //! script needs to show where each token came from.
 
 use serde::Serialize;
-use specimen_record::{Record, RunDir, Status, Summary};
+use specimen_record::{KnownCounts, Record, RunDir, Status, Summary};
 
 use super::embed::{link, png_uri, png_uri_len};
 use super::results::mark_svg;
@@ -25,6 +25,8 @@ pub(crate) struct Gallery {
     pub(crate) why: Option<String>,
     n_open: usize,
     words: String,
+    /// Whether all images of each row are known to be of one seed.
+    is_paired: bool,
     rows: Vec<RowPart>,
 }
 
@@ -33,6 +35,7 @@ struct RowPart {
     prompt: String,
     prompt_id: String,
     sample: u32,
+    /// In words.
     seed: String,
     cell_images: Vec<CellImagePart>,
 }
@@ -90,7 +93,9 @@ impl Gallery {
             prompt: one_line(&row.prompt),
             prompt_id: one_line(&row.prompt_id),
             sample: row.sample,
-            seed: row.seed.clone(),
+            seed: row
+                .seed
+                .map_or_else(|| "no common seed is known".to_owned(), |seed| format!("seed {seed}")),
             cell_images: row
                 .cell_images
                 .iter()
@@ -99,7 +104,13 @@ impl Gallery {
                 .map(|((cell_image, cell), mark)| CellImagePart::of(cell_image, cell, mark))
                 .collect(),
         });
-        let mut gallery = Gallery { why: None, n_open: N_OPEN, words: String::new(), rows: rows.collect() };
+        let mut gallery = Gallery {
+            why: None,
+            n_open: N_OPEN,
+            words: String::new(),
+            is_paired: by_prompt.rows.iter().take(n_rows).all(|row| row.seed.is_some()),
+            rows: rows.collect(),
+        };
         gallery.words = gallery.words_for(by_prompt, 0);
         gallery
     }
@@ -189,20 +200,37 @@ fn why_empty(cell_image: &CellImage) -> String {
 /// Tokens, forwards, steps, draft forwards, accepted, accepted a step, skipped steps, distance spent. What another program
 /// did not report is a dash.
 fn counts(record: &Record) -> [String; 8] {
-    const UNKNOWN: &str = "—";
-    let known = |is_known: bool, text: String| if is_known { text } else { UNKNOWN.to_owned() };
-    let n_verified = record.nfe.map_or(0, |nfe| nfe.saturating_sub(1));
-    let has_steps = record.n_steps > 0;
+    let known = record.known();
+    let n_verified = known.nfe.map(|nfe| nfe.saturating_sub(1)).filter(|&n| n > 0);
+    let accepted_per_step =
+        known.accepted.zip(n_verified).map(|(accepted, n)| fixed(accepted as f64 / n as f64, 2));
     [
-        known(record.n_tokens > 0, record.n_tokens.to_string()),
-        record.nfe.map_or_else(|| UNKNOWN.to_owned(), |nfe| nfe.to_string()),
-        known(has_steps, record.n_steps.to_string()),
-        known(has_steps, record.n_draft_forwards.to_string()),
-        known(has_steps, record.accepted.to_string()),
-        known(has_steps && n_verified > 0, fixed(record.accepted as f64 / n_verified.max(1) as f64, 2)),
-        known(has_steps, record.skipped_steps.to_string()),
-        known(has_steps, fixed(record.tvd_spent, 3)),
+        or_dash(known.n_tokens),
+        or_dash(known.nfe),
+        or_dash(known.n_steps),
+        or_dash(known.n_draft_forwards),
+        or_dash(known.accepted),
+        or_dash(accepted_per_step),
+        or_dash(known.skipped_steps),
+        or_dash(known.tvd_spent.map(|spent| fixed(spent, 3))),
     ]
+}
+
+/// The counts that are known, in a sentence.
+fn in_words(known: &KnownCounts) -> String {
+    let counts = [
+        (known.n_tokens, "tokens"),
+        (known.nfe, "target forwards"),
+        (known.n_steps, "steps"),
+        (known.accepted, "draft tokens accepted"),
+    ];
+    let known: Vec<String> =
+        counts.iter().filter_map(|(n, what)| Some(format!("{} {what}", (*n)?))).collect();
+    if known.is_empty() { "no counts are known".to_owned() } else { known.join(", ") }
+}
+
+fn or_dash<T: ToString>(known: Option<T>) -> String {
+    known.map_or_else(|| "—".to_owned(), |known| known.to_string())
 }
 
 impl PageData {
@@ -240,13 +268,7 @@ impl CellImageData {
             origins: found.map(|found| found.into_iter().map(|origin| origin.letter()).collect()),
             steps: steps.unwrap_or_default().iter().map(|step| (step[2], u8::from(step[3] > 0))).collect(),
             grid: grid_of(record.tokens.len(), (record.width, record.height)),
-            words: format!(
-                "{} tokens, {} target forwards, {} steps, {} draft tokens accepted",
-                record.n_tokens,
-                record.nfe.map_or_else(|| "unknown".to_owned(), |nfe| nfe.to_string()),
-                record.n_steps,
-                record.accepted
-            ),
+            words: in_words(&record.known()),
             why,
         })
     }

@@ -5,6 +5,8 @@ use serde_json::Value;
 use specimen_foundation::text::counted;
 use specimen_record::{Better, EnvironmentFlag, Manifest, Summary};
 
+use crate::tables::legend::{IMPORTED, is_imported};
+
 /// The manifest as pairs of words.
 #[derive(Serialize)]
 pub(crate) struct ManifestPart {
@@ -23,6 +25,9 @@ pub(crate) fn analysis(summary: &Summary) -> Vec<String> {
 
 /// What each number means.
 pub(crate) fn protocols(summary: &Summary) -> Vec<String> {
+    if is_imported(summary) {
+        return [vec![IMPORTED.to_owned()], metrics_and_sources(summary)].concat();
+    }
     let mut lines = vec![
         "Speedup: decode time of the baseline over that of the method, from the start of the prefill to the last token, \
          same prompts and seeds, within one attempt; a ratio of sums with a bootstrap interval over prompts."
@@ -34,6 +39,12 @@ pub(crate) fn protocols(summary: &Summary) -> Vec<String> {
             "Timing: {warmup} images of warm-up, blocks of {blocks} prompts with all timed cells on each prompt."
         ));
     }
+    lines.extend(metrics_and_sources(summary));
+    lines
+}
+
+/// By which protocol each metric was computed, and where the experiment is from.
+fn metrics_and_sources(summary: &Summary) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for metric in summary.cells.iter().flat_map(|cell| &cell.metrics) {
         let direction = match summary.better(&metric.metric) {
@@ -48,10 +59,9 @@ pub(crate) fn protocols(summary: &Summary) -> Vec<String> {
             seen.push(line);
         }
     }
-    lines.extend(seen);
     let sources = summary.spec["sources"].as_array().map_or(&[][..], Vec::as_slice);
-    lines.extend(sources.iter().filter_map(Value::as_str).map(|source| format!("Source: {source}")));
-    lines
+    seen.extend(sources.iter().filter_map(Value::as_str).map(|source| format!("Source: {source}")));
+    seen
 }
 
 /// The manifest in words, and on which machines `summary` says that the images were made.

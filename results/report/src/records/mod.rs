@@ -325,7 +325,10 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
         .collect::<PolarsResult<_>>()?;
     columns.push(Column::new("images".into(), count(group.height())));
     columns.push(Column::new("failed".into(), count(group.height() - made.height())));
-    columns.push(Column::new("nfe".into(), vec![mean(&made, "nfe")?]));
+    // A mean over a part of the images says nothing of the row's.
+    let is_whole = |name: &str| -> PolarsResult<bool> { Ok(made.column(name)?.null_count() == 0) };
+    let has_forwards = is_whole("nfe")?;
+    columns.push(Column::new("nfe".into(), vec![mean(&made, "nfe")?.filter(|_| has_forwards)]));
     // As in the summary, the mean over images of tokens a forward.
     let rates: Vec<f64> = made
         .column("n_tokens")?
@@ -336,13 +339,12 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
         .collect();
     let compression = (!rates.is_empty())
         .then(|| rates.iter().sum::<f64>() / rates.len() as f64)
-        .filter(|rate| rate.is_finite() && *rate > 0.0);
+        .filter(|rate| rate.is_finite() && *rate > 0.0 && rates.len() == made.height());
     columns.push(Column::new("step compression".into(), vec![compression]));
     for name in ["decode_s", "e2e_s"] {
         columns.push(Column::new(name.into(), vec![mean(&timed, name)?]));
     }
     for name in scores {
-        // A mean over a part of the images says nothing of the row's.
         let is_whole = group.column(name)?.len() - group.column(name)?.null_count() >= made.height();
         columns.push(Column::new(name.as_str().into(), vec![mean(group, name)?.filter(|_| is_whole)]));
     }

@@ -6,7 +6,7 @@ use polars::prelude::*;
 use serde_json::Value;
 use specimen_record::{
     CellSummary, ItemKey, MetricFile, Origin, PlanFile, Record, RunDir, Status, Summary, TimingRow,
-    UNKNOWN_SEED, read_document, read_timings, visit_rows,
+    read_document, read_timings, visit_rows,
 };
 
 use super::{PARAM, SCORE};
@@ -15,6 +15,7 @@ use crate::tables::frame::guarantee;
 use crate::tables::settings::{Leaves, parameter, settings};
 
 /// What every row of a frame has, in order, with its type and meaning; settings in which cells differ and scores follow.
+/// What is not known of an image is null.
 pub(super) const COLUMNS: [(&str, DataType, &str); 43] = [
     ("run", DataType::String, "the name in the run's spec, or the one given on the command line"),
     ("plan_digest", DataType::String, "digest of the run's plan"),
@@ -140,6 +141,7 @@ impl Rows {
         // Of what machine its images are, an import does not say.
         let is_imported = about.cell.is_some_and(|cell| cell.origin == Some(Origin::Imported));
         let summary = about.summary;
+        let known = record.known();
         let texts = [
             Some(summary.name.clone()),
             Some(summary.plan_digest.to_string()),
@@ -155,34 +157,34 @@ impl Rows {
             Some(summary.machine()),
             Some(record.prompt_id.clone()),
             Some(about.prompt.to_owned()),
-            (record.seed != UNKNOWN_SEED).then(|| record.seed.to_string()),
+            record.seed.known().map(|seed| seed.to_string()),
             Some(if is_ok { "ok" } else { "err" }.to_owned()),
             record.err.clone(),
             record.image.clone(),
             record.image_digest.as_ref().map(ToString::to_string),
-            is_ok.then(|| record.tokens_digest.to_string()),
+            known.n_tokens.map(|_| record.tokens_digest.to_string()),
         ];
         let counts = [
             (!is_imported).then(|| u64::from(summary.threads)),
             Some(u64::from(record.sample)),
-            Some(u64::from(record.width)),
-            Some(u64::from(record.height)),
-            Some(record.n_tokens),
-            record.nfe,
-            Some(record.n_steps),
-            Some(record.n_draft_forwards),
-            Some(record.accepted),
-            Some(record.emitted),
-            Some(record.skipped_steps),
-            Some(record.skipped_tokens),
-            Some(record.forced),
-            Some(record.out_of_support),
+            known.size.map(|[width, _]| u64::from(width)),
+            known.size.map(|[_, height]| u64::from(height)),
+            known.n_tokens,
+            known.nfe,
+            known.n_steps,
+            known.n_draft_forwards,
+            known.accepted,
+            known.emitted,
+            known.skipped_steps,
+            known.skipped_tokens,
+            known.forced,
+            known.out_of_support,
             about.time.map(|(shard, _)| u64::from(*shard)),
             row.map(|row| u64::from(row.attempt)),
             row.map(|row| u64::from(row.block)),
         ];
         let numbers = [
-            Some(record.tvd_spent),
+            known.tvd_spent,
             inside(|row| row.phases_ns.prefill),
             inside(|row| row.phases_ns.draft),
             inside(|row| row.decode_ns),

@@ -13,6 +13,15 @@ use crate::tables::measure::{Measure, measures};
 /// Fewer independent observations a cell than this are a warning.
 const FEW: u64 = 30;
 
+/// What is known of times where all images were imported.
+pub(crate) const IMPORTED: &str = "Speedup e2e: the reported time of the baseline over that of the method on the same prompts, a ratio \
+                                   of sums with its 95 % interval. NFE: reported target forwards, prefill included.";
+
+/// Whether all images were imported.
+pub(crate) fn is_imported(summary: &Summary) -> bool {
+    !summary.cells.is_empty() && summary.cells.iter().all(|cell| cell.origin == Some(Origin::Imported))
+}
+
 /// What the columns mean.
 pub(crate) fn legend(summary: &Summary) -> Vec<String> {
     let measures = measures(summary);
@@ -20,12 +29,16 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
         true => "; tokens+skips: with those of steps that skip verification too",
         false => "",
     };
-    let mut lines = vec![format!(
-        "Speedup: decode time of the baseline over that of the method, same prompts and seeds, with its 95 % \
+    let mut lines = vec![if is_imported(summary) {
+        IMPORTED.to_owned()
+    } else {
+        format!(
+            "Speedup: decode time of the baseline over that of the method, same prompts and seeds, with its 95 % \
          interval. Accepted: draft tokens a verification accepts, without the bonus token; tokens: with it{skips}. \
          NFE: target forwards, prefill included. Overhead: decode time outside prefill, target and draft. \
          Measured / predicted: the measured speedup over the one predicted from counts and costs of forwards."
-    )];
+        )
+    }];
     lines.extend(summary.costs.as_ref().map(|costs| {
         format!(
             "Projected speedup: not measured; what the measured tokens and drafts a forward give under the costs of {costs}. \

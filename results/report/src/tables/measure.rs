@@ -135,7 +135,7 @@ impl Measure {
         (Measure::SpeedupE2e, "time from prompt to image of the baseline over that of the cell"),
         (Measure::SpeedupGeomean, "geometric mean of the speedup over prompts"),
         (Measure::SpeedupMedian, "median of the speedup over prompts"),
-        (Measure::Accepted, "draft tokens accepted a step (alpha)"),
+        (Measure::Accepted, "draft tokens accepted a verified step (alpha)"),
         (Measure::TokensPerForward, "tokens a verification emits (tau)"),
         (Measure::Tpf, "the same with the tokens of skipped steps"),
         (Measure::Nfe, "forwards of the target"),
@@ -312,11 +312,17 @@ impl Measure {
                 let scored = cell.metrics.iter().find(|m| m.metric == *metric && m.protocol == *protocol);
                 let versus = scored.and_then(|m| m.vs_baseline);
                 let distance = versus.map(|versus| versus.distance());
-                let why = match (scored, cell.guarantee) {
-                    (_, Guarantee::Exact) => BY_CHANCE,
-                    _ if cell.is_baseline() => "it is the baseline",
-                    (None, _) => "not scored for this cell",
-                    (Some(m), _) => m.why.as_deref().unwrap_or("it has no baseline"),
+                let why = match (scored, cell.guarantee, &cell.baseline) {
+                    (_, Guarantee::Exact, _) => BY_CHANCE.to_owned(),
+                    _ if cell.is_baseline() => "it is the baseline".to_owned(),
+                    (None, ..) => "not scored for this cell".to_owned(),
+                    (Some(MetricSummary { why: Some(why), .. }), ..) => why.clone(),
+                    (Some(_), _, None) => "it has no baseline".to_owned(),
+                    (Some(_), _, Some(baseline)) => {
+                        format!(
+                            "fewer than two prompts have a value of this cell and of its baseline `{baseline}`"
+                        )
+                    }
                 };
                 match distance.filter(|_| cell.guarantee != Guarantee::Exact && !cell.is_baseline()) {
                     Some((value, ci95)) => {
@@ -325,7 +331,7 @@ impl Measure {
                             .map(|versus| few(&format!("{} pairs", versus.n)));
                         Quantity { value: Some(value), ci95, why }
                     }
-                    None => Quantity { value: None, ci95: None, why: Some(why.to_owned()) },
+                    None => Quantity { value: None, ci95: None, why: Some(why) },
                 }
             }
         }

@@ -119,8 +119,9 @@ impl Options {
 /// compare.
 pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Comparison, VerdictError> {
     let pairs = pairs(a, b, options)?;
-    if let Some(image) = a.other_seed(b).filter(|_| !options.mix.contains(&Mix::Seed)) {
-        return Err(other_seeds((a, b), image, &pairs, options));
+    let is_other = |(one, two): &(&CellSummary, &CellSummary)| a.other_seed(&one.id, (b, &two.id)).is_some();
+    if !pairs.is_empty() && pairs.iter().all(is_other) && !options.mix.contains(&Mix::Seed) {
+        return Err(other_seeds((a, b), &pairs, options));
     }
     let mut found = Comparison {
         schema: 2,
@@ -139,24 +140,37 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
         both.compare(&mut found)?;
     }
     if found.rows.is_empty() {
-        let why =
-            found.refused.first().map_or("they share no cell with values", |refused| refused.why.as_str());
-        return Err(VerdictError::NothingToCompare { why: why.to_owned() });
+        return Err(VerdictError::NothingToCompare { why: why_nothing(&found.refused) });
     }
     correct(&mut found.rows)?;
     Ok(found)
 }
 
-/// Why images of other seeds are no pairs, with all that has to be allowed to compare them as two samples.
+/// Why two runs have nothing in one table, of one cell.
+fn why_nothing(refused: &[Refused]) -> String {
+    let Some(first) = refused.first() else { return "they share no cell with values".to_owned() };
+    let of_cell = refused.iter().filter(|refused| refused.cell == first.cell);
+    let mut whys: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Refused { measure, why, .. } in of_cell {
+        match whys.iter_mut().find(|(known, _)| known == why) {
+            Some((_, measures)) => measures.push(measure),
+            None => whys.push((why, vec![measure])),
+        }
+    }
+    let whys =
+        whys.into_iter().map(|(why, measures)| format!("{} of {}: {why}", measures.join(", "), first.cell));
+    whys.collect::<Vec<_>>().join("; ")
+}
+
+/// Why images of other seeds are no pairs, with all that has to be allowed to compare them all the same.
 fn other_seeds(
     (a, b): (&RunValues, &RunValues),
-    image: (String, u32),
     pairs: &[(&CellSummary, &CellSummary)],
     options: &Options,
 ) -> VerdictError {
-    let unknown = [("A", a), ("B", b)].into_iter().find(|(_, run)| run.is_seed_unknown(&image));
-    let (prompt, sample) = image;
-    let Some((side, _)) = unknown else { return VerdictError::OtherSeeds { prompt, sample } };
+    let all: Vec<String> =
+        pairs.iter().filter_map(|(one, two)| why_no_pairs((a, &one.id), (b, &two.id))).collect();
+    let why = all.into_iter().next().unwrap_or_default();
     let mut kinds = options.mix.clone();
     kinds.insert(Mix::Seed);
     let mut others = pairs.iter().filter(|_| !options.takes_any_identity()).filter_map(|(one, two)| {
@@ -167,7 +181,21 @@ fn other_seeds(
         kinds.insert(Mix::Identity);
     }
     let mix = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
-    VerdictError::UnknownSeeds { side, prompt, sample, more, mix }
+    VerdictError::OtherSeeds { why: why + &more, mix }
+}
+
+/// Why the images of two cells are no pairs, if some are of different seeds or of one that is not known.
+fn why_no_pairs((a, of_a): (&RunValues, &str), (b, of_b): (&RunValues, &str)) -> Option<String> {
+    let ((prompt, sample), seeds) = a.other_seed(of_a, (b, of_b))?;
+    let image = format!("prompt `{prompt}`, sample {sample}");
+    let unknown = [("A", of_a), ("B", of_b)].into_iter().zip(seeds).find(|(_, seed)| seed.known().is_none());
+    Some(match unknown {
+        Some(((side, cell), _)) => format!(
+            "the seeds of {side}'s cell {cell} are not all known: its images were imported, and their table has none for {image}"
+        ),
+        None if of_a == of_b => format!("the runs drew cell {of_a}, {image}, from different seeds"),
+        None => format!("A's cell {of_a} and B's cell {of_b} drew {image} from different seeds"),
+    })
 }
 
 fn side(run: &RunValues) -> Side {
@@ -230,6 +258,11 @@ impl Both<'_> {
             self.refuse(found, "everything", Some(Mix::Identity), &why);
             return Ok(());
         }
+        let seeds = why_no_pairs((self.a, &self.cell_a.id), (self.b, &self.cell_b.id));
+        if let Some(why) = seeds.filter(|_| !self.options.mix.contains(&Mix::Seed)) {
+            self.refuse(found, "everything", Some(Mix::Seed), &why);
+            return Ok(());
+        }
         for measure in COUNTED {
             let values = |run: &RunValues, cell: &CellSummary| run.by_prompt(&cell.id, measure);
             let (a, b) = (values(self.a, self.cell_a), values(self.b, self.cell_b));
@@ -238,7 +271,7 @@ impl Both<'_> {
         self.times(found)?;
         for (metric, protocol) in self.a.metrics(&self.cell_a.id) {
             let Some((_, theirs)) = self.b.metrics(&self.cell_b.id).find(|(name, _)| *name == metric) else {
-                self.refuse(found, metric, None, "B has no values of it; `specimen score` can compute them");
+                self.refuse(found, metric, None, &lacking("B", self.cell_b, metric));
                 continue;
             };
             if theirs != protocol && !self.options.mix.contains(&Mix::Protocol) {
@@ -257,7 +290,7 @@ impl Both<'_> {
         }
         let of_a = |metric: &str| self.a.metrics(&self.cell_a.id).any(|(name, _)| name == metric);
         for (metric, _) in self.b.metrics(&self.cell_b.id).filter(|(metric, _)| !of_a(metric)) {
-            self.refuse(found, metric, None, "A has no values of it; `specimen score` can compute them");
+            self.refuse(found, metric, None, &lacking("A", self.cell_a, metric));
         }
         Ok(())
     }
@@ -310,7 +343,7 @@ impl Both<'_> {
         scale: Scale,
     ) -> Result<(), VerdictError> {
         let is_still = |side: &ByPrompt| side.values().all(|value| Some(value) == side.values().next());
-        if is_still(a) && is_still(b) && a == b {
+        if is_still(a) && is_still(b) && a.values().next() == b.values().next() {
             let (cell, measure) = (self.name(), measure.to_owned());
             found.same.extend(a.values().next().map(|&value| Same { cell, measure, value }));
             return Ok(());
@@ -367,6 +400,14 @@ impl Both<'_> {
             kind,
             why: format!("{why}{}", remedy.unwrap_or_default()),
         });
+    }
+}
+
+/// That a side has no value of a metric, and why or what computes it.
+fn lacking(side: &str, cell: &CellSummary, metric: &str) -> String {
+    match absent(cell, metric) {
+        Some(why) => format!("{side} has no values of it: {why}"),
+        None => format!("{side} has no values of it; `specimen score` can compute them"),
     }
 }
 

@@ -279,9 +279,16 @@ impl Scatter {
     fn key(&self) -> Vec<(Key<'_>, &str)> {
         let has = |guarantee: Guarantee| self.dots.iter().any(|dot| dot.guarantee == guarantee);
         let mut key = Vec::new();
-        if has(Guarantee::Exact) && has(Guarantee::Relaxed) {
+        // What is not known to be exact is drawn as what is not.
+        let open = match (has(Guarantee::Relaxed), has(Guarantee::Unknown)) {
+            (true, true) => Some("relaxed or not known"),
+            (true, false) => Some("relaxed"),
+            (false, true) => Some("not known to be exact"),
+            (false, false) => None,
+        };
+        if let Some(open) = open.filter(|_| has(Guarantee::Exact)) {
             key.push((Key::Point(Guarantee::Exact, 1.0), "exact"));
-            key.push((Key::Point(Guarantee::Relaxed, 1.0), "relaxed"));
+            key.push((Key::Point(Guarantee::Relaxed, 1.0), open));
         }
         if self.dots.iter().any(|dot| dot.is_faded) {
             key.push((Key::Point(Guarantee::Exact, FADED), "dominated"));
