@@ -543,6 +543,18 @@ fn an_interval_that_is_not_drawn_moves_no_axis() {
 }
 
 #[test]
+fn a_step_gives_the_tokens_that_are_pooled_as_its_times_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    let cell = summary.cells.iter_mut().find(|cell| cell.id == "sd-chain3").unwrap();
+    (cell.pooled.tpf, cell.tpf) = (Some(1.5), Some(1.9));
+    let (run, _) = made(folder.path(), &summary);
+    let phases = read(&run, "phases.csv");
+    let row = phases.lines().find(|line| line.starts_with("sd-chain3,draft,")).unwrap();
+    assert_eq!(row.split(',').nth(4), Some("1.5"), "{row}");
+}
+
+#[test]
 fn a_family_has_one_colour_in_every_figure() {
     let folder = tempfile::tempdir().unwrap();
     let (run, _) = made(folder.path(), &swept());

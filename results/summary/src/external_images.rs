@@ -45,12 +45,20 @@ pub(crate) fn of(cell: &Cell, records: &[&Record]) -> Option<ReportedCounts> {
         why.insert(quantity, NO_STEPS.to_owned());
     }
     why.insert(CellQuantity::WallS, NO_INSIDE.to_owned());
-    let reason =
-        if records.is_empty() { "no image" } else { "the program that made the images does not report it" };
-    for (quantity, value) in [(CellQuantity::Nfe, nfe), (CellQuantity::StepCompression, step_compression)] {
-        if value.is_none() {
-            why.insert(quantity, reason.to_owned());
-        }
+    let n_with = |of: fn(&Record) -> bool| records.iter().filter(|record| of(record)).count();
+    let n_forwards = n_with(|record| record.nfe.is_some());
+    let n_tokens = n_with(|record| record.n_tokens > 0);
+    let reason = |what: &str, n: usize| match n {
+        _ if records.is_empty() => "no image".to_owned(),
+        0 => format!("the program that made the images reports no {what}"),
+        n => format!("the program that made the images reports {what} of {n} of {} only", records.len()),
+    };
+    if nfe.is_none() {
+        why.insert(CellQuantity::Nfe, reason("forwards", n_forwards));
+    }
+    if step_compression.is_none() {
+        let (what, n) = if has_forwards { ("tokens", n_tokens) } else { ("forwards", n_forwards) };
+        why.insert(CellQuantity::StepCompression, reason(what, n));
     }
     let origin = if cell.imported.is_some() { Origin::Imported } else { Origin::External };
     Some(ReportedCounts { origin, nfe, step_compression, why })

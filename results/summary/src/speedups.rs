@@ -31,7 +31,10 @@ pub(crate) fn ratio(
         return Ok(Ratio::absent(UNTIMED));
     }
     let Some(baseline) = baseline else {
-        return Ok(Ratio::absent("the spec has no timed `ar` cell with this model and sampling"));
+        return Ok(Ratio::absent(match data.cell.imported {
+            None => "the spec has no timed `ar` cell with this model and sampling",
+            Some(_) => "the table of the import has no cell `ar`",
+        }));
     };
     let times = |data: &CellData<'_>, other: &CellData<'_>| -> Vec<(String, f64)> {
         let shared = data.timings.iter().filter(|(key, _)| other.timings.contains_key(*key));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use specimen_record::{CellSummary, Summary};
+use specimen_record::{Better, CellSummary, Guarantee, Summary};
 use specimen_table::{Column, Entry, Rank, Table, column_decimals, ranks, with_interval};
 
 use crate::measured;
@@ -34,7 +34,7 @@ pub fn ablation(summary: &Summary) -> Option<Table> {
     let mut table = Table {
         id: format!("{}-ablation", summary.name),
         head: vec![format!("Run {}: cells by the settings in which they differ.", summary.name)],
-        marked: Some("of its model and dataset.".to_owned()),
+        marked: Some("of its model, dataset and output (exact or not).".to_owned()),
         legend: vec!["✓: the setting is there; –: it is not.".to_owned()],
         ..Table::default()
     };
@@ -55,21 +55,35 @@ pub fn ablation(summary: &Summary) -> Option<Table> {
         table.push(Column::text(&head), shown.collect());
     }
     for (measure, unit, direction) in SHOWN {
-        push(&mut table, &cells, measure, unit, direction);
+        push(&mut table, &cells, measure, unit, direction, |_| true);
     }
+    // Images of exact cells differ by chance only, and those of relaxed cells are no better for more likely tokens.
     let mut metrics: Vec<(&str, &str, Option<bool>)> = Vec::new();
     for metric in cells.iter().flat_map(|cell| &cell.metrics) {
         if !metrics.iter().any(|(name, ..)| *name == metric.metric) {
-            metrics.push((&metric.metric, &metric.unit, metric.higher_is_better));
+            let direction = match summary.better(&metric.metric) {
+                Some(Better::Higher) => Some(true),
+                Some(Better::Lower) => Some(false),
+                Some(Better::NearerToBaseline) | None => None,
+            };
+            metrics.push((&metric.metric, &metric.unit, direction));
         }
     }
     for (metric, unit, direction) in metrics {
-        push(&mut table, &cells, metric, unit, direction);
+        push(&mut table, &cells, metric, unit, direction, |cell| cell.guarantee != Guarantee::Exact);
     }
     Some(table)
 }
 
-fn push(table: &mut Table, cells: &[&CellSummary], measure: &str, unit: &str, direction: Option<bool>) {
+/// `is_ranked`: which cells can be the best by this measure.
+fn push(
+    table: &mut Table,
+    cells: &[&CellSummary],
+    measure: &str,
+    unit: &str,
+    direction: Option<bool>,
+    is_ranked: fn(&CellSummary) -> bool,
+) {
     let found: Vec<_> = cells.iter().map(|cell| measured::of(cell, measure)).collect();
     let shown: Vec<(f64, Option<[f64; 2]>)> =
         found.iter().filter_map(|of| Some((of.value?, of.ci95))).collect();
@@ -77,7 +91,12 @@ fn push(table: &mut Table, cells: &[&CellSummary], measure: &str, unit: &str, di
     let rivals: Vec<_> = cells
         .iter()
         .zip(&found)
-        .map(|(cell, of)| Some(((cell.model.as_str(), cell.dataset.as_str()), of.value?)))
+        .map(|(cell, of)| {
+            Some((
+                (cell.model.as_str(), cell.dataset.as_str(), cell.guarantee),
+                of.value.filter(|_| is_ranked(cell))?,
+            ))
+        })
         .collect();
     let places = direction.map_or_else(|| vec![Rank::None; rivals.len()], |higher| ranks(&rivals, higher));
     let mut entries = Vec::new();
@@ -96,6 +115,8 @@ fn settings_of(summary: &Summary, cell: &CellSummary) -> BTreeMap<String, String
     let mut settings = BTreeMap::new();
     let specs = summary.spec.get("cells").and_then(Value::as_array);
     match specs.and_then(|specs| specs.iter().find(|spec| spec["name"] == cell.id.as_str())) {
+        // Of another program's method nothing is known.
+        Some(_) if cell.origin.is_some() => {}
         Some(spec) => collect("", &spec["method"], &mut settings),
         None => cell.params.iter().for_each(|(name, value)| collect(name, value, &mut settings)),
     }

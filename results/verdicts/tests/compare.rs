@@ -228,6 +228,20 @@ fn other_protocols_methods_and_seeds_are_refused_unless_mixed() {
 }
 
 #[test]
+fn a_cell_that_is_another_and_of_other_seeds_is_refused_for_both_at_once() {
+    let spec = |tree: u32| serde_json::json!({"cells": [{"name": "tree", "method": {"depth": tree}}]});
+    let a = Made { spec: spec(3), ..Made::plain("a") };
+    let b = Made { spec: spec(4), unseeded: Some("tree"), ..Made::plain("b") };
+    let found = compared(&a, &b, &Options::default()).unwrap();
+    let why = &found.refused.iter().find(|refused| refused.cell == "tree").unwrap().why;
+    assert!(
+        why.contains("B's cell tree") && why.ends_with("--mix identity,seed compares them anyway"),
+        "{why}"
+    );
+    assert!(compared(&a, &b, &mix(&[Mix::Identity, Mix::Seed])).unwrap().refused.is_empty());
+}
+
+#[test]
 fn seeds_of_one_cell_that_are_not_known_refuse_that_cell_only() {
     let (a, b) = (Made::plain("a"), Made { unseeded: Some("tree"), ..Made::plain("b") });
     let found = compared(&a, &b, &Options::default()).unwrap();

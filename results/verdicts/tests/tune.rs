@@ -328,6 +328,12 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
     assert!(bad.said().contains("does not meet fid<=10 on held-out prompts"), "{}", bad.said());
     let rivals = "Settings that would be better are undecided: `doubtful` fid<=10 (about 40 prompts would, --limit 60).";
     assert!(bad.said().ends_with(rivals), "{}", bad.said());
+    // A faster setting whose bound has no value is open as well.
+    let mut unknown = four();
+    unknown.rungs[1].trials.iter_mut().find(|placed| placed.trial.setting == "doubtful").unwrap().trial =
+        self::setting("doubtful", 2.5, None).trial;
+    let said = confirmed(unknown, (0.5, 0.1)).said();
+    assert!(said.contains("Settings that would be better are undecided: `doubtful` fid<=10."), "{said}");
     let open = confirmed(four(), (-0.5, 0.9)).said();
     let text =
         "by its means it misses what they do not decide, fid<=10 (about 40 prompts would, --limit 118).";

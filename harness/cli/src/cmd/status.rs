@@ -34,6 +34,8 @@ struct Status {
     plan_digest: String,
     /// `running`, `incomplete`, `merged`: every item has a row and the manifest is sealed.
     state: &'static str,
+    /// Whether the images were imported.
+    is_imported: bool,
     /// The driver at work.
     holder: Option<String>,
     n_items: u64,
@@ -72,6 +74,7 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
     let run = RunDir::open(&args.run)?;
     let manifest: Manifest = read_document(&run.manifest())?;
     let plan: PlanFile = read_document(&run.plan())?;
+    let manifest_spec = manifest.spec.clone();
     let progress = run_progress(&run, &plan)?;
     let seconds = seconds_per_image(&run)?;
     let holder = Lock::holder(&run.lock())?;
@@ -107,6 +110,7 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
         name: manifest.name,
         plan_digest: plan.digest.to_string(),
         state,
+        is_imported: has_imported(&manifest_spec),
         holder,
         n_items: plan.items.len() as u64,
         n_ok: sum(|cell| cell.n_ok),
@@ -124,6 +128,11 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
         Format::Json => answer_json(&answered),
         Format::Human => answer(&human(&answered)),
     }
+}
+
+/// Whether a spec has cells of an import.
+fn has_imported(spec: &serde_json::Value) -> bool {
+    spec["cells"].as_array().into_iter().flatten().any(|cell| cell["imported"].is_object())
 }
 
 /// The arrays in words.
@@ -175,6 +184,7 @@ fn human(status: &Status) -> String {
         None if status.state == "incomplete" => {
             say("state   incomplete; continue with `run --resume`".to_owned())
         }
+        None if status.is_imported => say("state   merged: its images were imported".to_owned()),
         None => say(format!("state   {}", status.state)),
     }
     let Status { n_items, n_ok, n_failed, n_missing, n_again, .. } = status;
@@ -230,6 +240,7 @@ mod tests {
             name: "r".to_owned(),
             plan_digest: "0123456789abcdef".to_owned(),
             state: "incomplete",
+            is_imported: false,
             holder: None,
             n_items: 12,
             n_ok: 8,

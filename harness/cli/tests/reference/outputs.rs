@@ -38,7 +38,7 @@ pub(crate) fn outputs() -> String {
 fn columns(text: &mut String) {
     text.push_str(
         "\n## report/table.csv\nOne row a cell. A measure with an interval has its ends in `NAME_lo` and `NAME_hi`. Measures \
-         that no cell has are left out. Metrics follow under their own names, and `METRIC_distance` where nearer to the \
+         that the printed table does not show are left out. Metrics follow under their own names, and `METRIC_distance` where nearer to the \
          baseline is better.\n\n",
     );
     let row = |(name, unit, what): (String, String, &str)| vec![code(&name), unit, what.to_owned()];

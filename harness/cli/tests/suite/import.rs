@@ -253,10 +253,24 @@ fn what_only_some_images_of_an_import_have_is_no_mean_and_no_score() {
             assert_eq!(row[at(name)].parse::<f64>().is_err(), is_poor, "{name}: {row:?}");
         }
     }
+    let summary: Value =
+        serde_json::from_slice(&fs::read(desk.path("some/merged/summary.json")).unwrap()).unwrap();
+    let of_cell = summary["cells"].as_array().unwrap().iter().find(|of| of["id"] == cell.as_str()).unwrap();
+    assert_eq!(of_cell["why"]["nfe"], "the program that made the images reports forwards of 2 of 3 only");
+    desk.succeeds(&["report", "some"]);
+    let page = fs::read_to_string(desk.path("some/report/index.html")).unwrap();
+    assert!(!page.contains("0 cores") && !page.contains("0 MiB") && !page.contains("a worker"));
+    assert!(desk.succeeds(&["status", "some"]).out.contains("state   merged: its images were imported\n"));
+    assert!(desk.succeeds(&["records", "some"]).out.contains("Imported: some. Another program"));
     // Nor does `compare` say that another scoring would help.
     let compare = ["compare", "theirs", "some", "--mix", "identity,seed"];
     desk.succeeds(&["score", "theirs", "--metric", "target-nll"]);
     let ran = desk.succeeds(&compare);
+    assert!(
+        ran.out.contains("A: imported run theirs") && ran.out.contains("B: imported run some"),
+        "{}",
+        ran.out
+    );
     assert!(ran.out.contains("B has no values of it: the images are another program's"), "{}", ran.out);
     assert!(!ran.out.contains("`specimen score` can compute"), "{}", ran.out);
 
@@ -316,6 +330,23 @@ fn tokens_of_imported_images_are_scored_on_the_cpu_or_the_device_that_is_given()
     score("theirs", &["--device", "tpu"], &["tpu"]);
     score("ours", &["--device", "cpu"], &["on the devices of its cells; leave --device out"]);
     desk.succeeds(&["verify", "theirs"]);
+}
+
+#[test]
+fn an_import_without_a_baseline_says_so_and_equal_images_compare() {
+    let desk = Desk::new();
+    picture(&desk, "images/0.png", [9, 50, 9]);
+    let table = desk.file("times.csv", "file,prompt,seconds,cell,forwards\n0.png,a red circle,2.0,fast,64\n");
+    let shown = desk.succeeds(&import(&table, &["--out", "one"])).out;
+    assert!(
+        shown.contains("baseline none") && shown.contains("the table of the import has no cell `ar`"),
+        "{shown}"
+    );
+    let same = desk.succeeds(&["compare", "one", "one"]).out;
+    assert!(
+        same.contains("No row, because the value is the same on every prompt of both runs: nfe 64 of fast."),
+        "{same}"
+    );
 }
 
 #[test]

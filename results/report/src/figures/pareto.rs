@@ -439,6 +439,7 @@ impl Pareto {
             "difference_hi",
             "dominated",
             "why",
+            "times",
         ])?;
         let bounds =
             |ci: Option<[f64; 2]>| ci.map_or([String::new(), String::new()], |ci| ci.map(|v| v.to_string()));
@@ -465,6 +466,7 @@ impl Pareto {
                 &apart_hi,
                 &point.is_dominated.to_string(),
                 "",
+                if self.is_end_to_end { "prompt to image" } else { "decode" },
             ])?;
         }
         for (cell, why) in &self.left_out {
@@ -486,6 +488,7 @@ impl Pareto {
                 "",
                 "",
                 why.as_str(),
+                "",
             ])?;
         }
         Ok(out.into_text())

@@ -27,7 +27,7 @@ struct Row {
     seconds: [f64; 6],
     /// The same over the baseline's seconds a step.
     costs: [f64; 6],
-    /// Tokens a verification, skipped steps included.
+    /// Tokens a verification, skipped steps included, pooled over all images.
     tokens: Option<f64>,
     speedup: Option<f64>,
 }
@@ -130,7 +130,9 @@ fn row(summary: &Summary, cell: &CellSummary) -> Result<Row, String> {
         is_baseline: cell.is_baseline(),
         seconds,
         costs: seconds.map(|s| s / step),
-        tokens: cell.tpf,
+        // Pooled over all verifications, as the times of the bar are; a summary of an older program has the mean over images
+        // only.
+        tokens: cell.pooled.tpf.or(cell.tpf),
         speedup: cell.speedup.value,
     })
 }

@@ -108,6 +108,18 @@ pub(crate) fn manifest_part(summary: &Summary, manifest: &Manifest) -> ManifestP
         ),
         ("variables set", if set.is_empty() { "none".to_owned() } else { set.join(", ") }),
     ];
+    // Nothing is known of the machine on which imported images were made; that of the import made none.
+    let of_machine = [
+        "images made on",
+        "the driver's processor",
+        "its features",
+        "memory",
+        "GPUs",
+        "computed in",
+        "variables set",
+    ];
+    let facts: Vec<_> =
+        facts.into_iter().filter(|(name, _)| !is_imported(summary) || !of_machine.contains(name)).collect();
     let weights = manifest.weights.iter().map(|w| (w.name.clone(), w.file.clone(), w.blake3.to_string()));
     let datasets = manifest.datasets.iter().flat_map(|dataset| {
         let whole = (

@@ -176,6 +176,7 @@ impl ImageRecords {
             keys.iter().any(|key| key.starts_with(PARAM)) && !by.iter().any(|name| name == "cell");
         let mut frame = self.frame.clone();
         let mut notes = self.partial(&scores)?;
+        notes.extend(self.imported()?);
         if is_by_param {
             let cells = texts(&frame, "cell")?;
             let bases: Vec<Option<&str>> =
@@ -210,6 +211,22 @@ impl ImageRecords {
             }
         }
         Ok(notes)
+    }
+
+    /// That runs are imported, if some are.
+    fn imported(&self) -> Result<Option<String>, ReportError> {
+        let cells = mixing::distinct(&self.frame, &["run", "method"])?;
+        let (runs, methods) =
+            (mixing::texts_or(&cells, "run", "?")?, mixing::texts_or(&cells, "method", "?")?);
+        let imported = runs.iter().zip(&methods).filter(|(_, method)| method.starts_with("imported by "));
+        let names: BTreeSet<&str> = imported.map(|(run, _)| run.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        Ok((!names.is_empty()).then(|| {
+            format!(
+                "Imported: {}. Another program made the images and reported their times.",
+                names.join(", ")
+            )
+        }))
     }
 
     /// The column that `name` means.

@@ -22,7 +22,10 @@ pub(crate) fn head(summary: &Summary) -> Vec<String> {
             shared(cells, |c| c.dataset.clone()),
             images(cells),
             sampling,
-            baselines(summary).join(", ")
+            match summary.cells.iter().any(|cell| cell.baseline.is_some()) {
+                true => baselines(summary).join(", "),
+                false => "none".to_owned(),
+            }
         ),
     ]
 }

@@ -21,8 +21,8 @@ pub(crate) const TEXTS: [(&str, &str); 9] = [
     ("dtype", "element type of the weights"),
     ("device", "`cpu` or `cuda:N`"),
     ("drafter", "what drafts, in words"),
-    ("method", "drafter, rule and schedule as the spec resolves them"),
-    ("guarantee", "`exact`, `relaxed`, or `unknown` for another program's images"),
+    ("method", "rules and a schedule that skips, in words"),
+    ("guarantee", "`exact`, `relaxed`, or `not known` for another program's images"),
     ("baseline_cell", "the cell that it is compared with"),
 ];
 

@@ -180,7 +180,10 @@ fn timing(summary: &Summary) -> Option<String> {
     let outliers = format!("{n_outliers} of {n_timed} times{repeated} are outliers (kept)");
     let times = || cells().map(|cell| cell.n_timed).filter(|n| *n > 0);
     let (fewest, most) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
-    let several = fewest < most;
+    // Fewer times for images that failed are no other session.
+    let is_repeated =
+        |cell: &CellSummary| cell.timing_quality.as_ref().is_some_and(|of| of.n_timed > cell.n_images);
+    let several = fewest < most && summary.cells.iter().any(is_repeated);
     let of_session = if several { " of the session in which it moved most" } else { "" };
     let drift = quality
         .drift_in_words()

@@ -53,6 +53,8 @@ pub struct Same {
 pub struct Side {
     /// Name of the run.
     pub name: String,
+    /// Whether all its images were imported.
+    pub is_imported: bool,
     /// Its identity.
     pub plan_digest: String,
     /// Digest of its records.
@@ -139,7 +141,7 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
         let both = Both { a, b, cell_a, cell_b, device: device.as_deref(), options };
         both.compare(&mut found)?;
     }
-    if found.rows.is_empty() {
+    if found.rows.is_empty() && found.same.is_empty() {
         return Err(VerdictError::NothingToCompare { why: why_nothing(&found.refused) });
     }
     correct(&mut found.rows)?;
@@ -202,6 +204,7 @@ fn side(run: &RunValues) -> Side {
     let quality = run.summary.timing_quality.as_ref();
     Side {
         name: run.summary.name.clone(),
+        is_imported: run.summary.cells.iter().all(|cell| cell.origin == Some(Origin::Imported)),
         plan_digest: run.summary.plan_digest.as_str().to_owned(),
         result_digest: run.summary.result_digest.as_str().to_owned(),
         drift: quality.and_then(|quality| quality.drift),
@@ -254,13 +257,15 @@ impl Both<'_> {
 
     fn compare(&self, found: &mut Comparison) -> Result<(), VerdictError> {
         let other = other_identity((&self.a.summary, self.cell_a), (&self.b.summary, self.cell_b));
-        if let Some(why) = other.filter(|_| !self.options.takes_any_identity()) {
-            self.refuse(found, "everything", Some(Mix::Identity), &why);
-            return Ok(());
-        }
         let seeds = why_no_pairs((self.a, &self.cell_a.id), (self.b, &self.cell_b.id));
-        if let Some(why) = seeds.filter(|_| !self.options.mix.contains(&Mix::Seed)) {
-            self.refuse(found, "everything", Some(Mix::Seed), &why);
+        let whys = [
+            (Mix::Identity, other.filter(|_| !self.options.takes_any_identity())),
+            (Mix::Seed, seeds.filter(|_| !self.options.mix.contains(&Mix::Seed))),
+        ];
+        let whys: Vec<(Mix, String)> =
+            whys.into_iter().filter_map(|(kind, why)| Some((kind, why?))).collect();
+        if !whys.is_empty() {
+            self.refuse_all(found, &whys);
             return Ok(());
         }
         for measure in COUNTED {
@@ -390,6 +395,18 @@ impl Both<'_> {
             u64::from_str_radix(&run.summary.result_digest.as_str()[..16], 16).unwrap_or_default()
         };
         head(self.a) ^ head(self.b).rotate_left(1)
+    }
+
+    /// Refuses every measure, for all reasons at once.
+    fn refuse_all(&self, found: &mut Comparison, whys: &[(Mix, String)]) {
+        let why: Vec<&str> = whys.iter().map(|(_, why)| why.as_str()).collect();
+        let kinds: Vec<&str> = whys.iter().map(|(kind, _)| kind.name()).collect();
+        found.refused.push(Refused {
+            cell: self.name(),
+            measure: "everything".to_owned(),
+            kind: whys.first().map(|(kind, _)| *kind),
+            why: format!("{}; --mix {} compares them anyway", why.join("; "), kinds.join(",")),
+        });
     }
 
     fn refuse(&self, found: &mut Comparison, measure: &str, kind: Option<Mix>, why: &str) {

@@ -100,7 +100,8 @@ impl Comparison {
             let drift = side.drift_in_words.as_ref().map_or_else(String::new, |words| format!("; {words}"));
             let short = |digest: &str| digest.chars().take(12).collect::<String>();
             format!(
-                "{name}: run {}, plan {}, result {}{drift}.",
+                "{name}: {}run {}, plan {}, result {}{drift}.",
+                if side.is_imported { "imported " } else { "" },
                 side.name,
                 short(&side.plan_digest),
                 short(&side.result_digest)

@@ -201,10 +201,9 @@ fn outcome(standing: BudgetStatus) -> &'static str {
 }
 
 fn readings(readings: &[&Reading], table: &mut Table) -> Vec<Entry> {
-    let present: Vec<_> = readings.iter().filter_map(|r| Some((r.value?, r.ci95))).collect();
-    let decimals = column_decimals(&present);
+    // Settings of other programs can be far from the others: each row has the digits that its own interval gives.
     let mut text = |r: &&Reading| match r.value {
-        Some(value) => with_interval(value, r.ci95, decimals, true),
+        Some(value) => with_interval(value, r.ci95, column_decimals(&[(value, r.ci95)]), true),
         None => absent(r, table),
     };
     readings.iter().map(|reading| Entry::plain(&text(reading))).collect()

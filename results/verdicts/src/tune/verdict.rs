@@ -108,7 +108,7 @@ impl Tuning {
         });
     }
 
-    /// Undecided bounds of settings whose objective is better than that of the best.
+    /// Bounds that are undecided, or have no value, of settings whose objective is better than that of the best.
     fn rivals(&self, best: &RankedTrial) -> Vec<Undecided> {
         let is_better =
             |placed: &&RankedTrial| match (placed.trial.objective.value, best.trial.objective.value) {
@@ -119,7 +119,15 @@ impl Tuning {
         let last = self.rungs.last().map(|rung| rung.trials.as_slice()).unwrap_or_default();
         let open = last.iter().filter(|placed| placed.fate == TrialOutcome::NotChosen).filter(is_better);
         open.flat_map(|placed| {
-            undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search)
+            let unknown = placed.trial.budget.iter().filter(|held| held.slack.is_none());
+            let unknown = unknown.map(|held| Undecided {
+                setting: placed.trial.setting.clone(),
+                constraint: held.constraint.clone(),
+                prompts: None,
+                limit: None,
+            });
+            let undecided = undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search);
+            undecided.into_iter().chain(unknown)
         })
         .collect()
     }
