@@ -1,5 +1,7 @@
 //! An ablation shows the settings in which cells differ and no others, for any method.
 
+#![allow(clippy::unwrap_used)] // a test may panic
+
 mod fixture;
 
 use insta::assert_snapshot;
