@@ -74,7 +74,7 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
     let run = RunDir::open(&args.run)?;
     let manifest: Manifest = read_document(&run.manifest())?;
     let plan: PlanFile = read_document(&run.plan())?;
-    let manifest_spec = manifest.spec.clone();
+    let is_imported = has_imported(&manifest.spec);
     let progress = run_progress(&run, &plan)?;
     let seconds = seconds_per_image(&run)?;
     let holder = Lock::holder(&run.lock())?;
@@ -110,7 +110,7 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
         name: manifest.name,
         plan_digest: plan.digest.to_string(),
         state,
-        is_imported: has_imported(&manifest_spec),
+        is_imported,
         holder,
         n_items: plan.items.len() as u64,
         n_ok: sum(|cell| cell.n_ok),

@@ -383,6 +383,12 @@ impl fmt::Display for ObservedUnit {
 }
 
 impl Summary {
+    /// Whether all images were imported.
+    #[must_use]
+    pub fn is_imported(&self) -> bool {
+        !self.cells.is_empty() && self.cells.iter().all(|cell| cell.origin == Some(Origin::Imported))
+    }
+
     /// The cell of this id.
     #[must_use]
     pub fn cell(&self, id: &str) -> Option<&CellSummary> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use specimen_foundation::text::counted;
 use specimen_record::{Better, EnvironmentFlag, Manifest, Summary};
 
-use crate::tables::legend::{IMPORTED, is_imported};
+use crate::tables::legend::IMPORTED;
 
 /// The manifest as pairs of words.
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ pub(crate) fn analysis(summary: &Summary) -> Vec<String> {
 
 /// What each number means.
 pub(crate) fn protocols(summary: &Summary) -> Vec<String> {
-    if is_imported(summary) {
+    if summary.is_imported() {
         return [vec![IMPORTED.to_owned()], metrics_and_sources(summary)].concat();
     }
     let mut lines = vec![
@@ -119,7 +119,7 @@ pub(crate) fn manifest_part(summary: &Summary, manifest: &Manifest) -> ManifestP
         "variables set",
     ];
     let facts: Vec<_> =
-        facts.into_iter().filter(|(name, _)| !is_imported(summary) || !of_machine.contains(name)).collect();
+        facts.into_iter().filter(|(name, _)| !summary.is_imported() || !of_machine.contains(name)).collect();
     let weights = manifest.weights.iter().map(|w| (w.name.clone(), w.file.clone(), w.blake3.to_string()));
     let datasets = manifest.datasets.iter().flat_map(|dataset| {
         let whole = (

@@ -343,8 +343,7 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
     columns.push(Column::new("images".into(), count(group.height())));
     columns.push(Column::new("failed".into(), count(group.height() - made.height())));
     // A mean over a part of the images says nothing of the row's.
-    let is_whole = |name: &str| -> PolarsResult<bool> { Ok(made.column(name)?.null_count() == 0) };
-    let has_forwards = is_whole("nfe")?;
+    let has_forwards = made.column("nfe")?.null_count() == 0;
     columns.push(Column::new("nfe".into(), vec![mean(&made, "nfe")?.filter(|_| has_forwards)]));
     // As in the summary, the mean over images of tokens a forward.
     let rates: Vec<f64> = made

@@ -17,11 +17,6 @@ const FEW: u64 = 30;
 pub(crate) const IMPORTED: &str = "Speedup e2e: the reported time of the baseline over that of the method on the same prompts, a ratio \
                                    of sums with its 95 % interval. NFE: reported target forwards, prefill included.";
 
-/// Whether all images were imported.
-pub(crate) fn is_imported(summary: &Summary) -> bool {
-    !summary.cells.is_empty() && summary.cells.iter().all(|cell| cell.origin == Some(Origin::Imported))
-}
-
 /// What the columns mean.
 pub(crate) fn legend(summary: &Summary) -> Vec<String> {
     let measures = measures(summary);
@@ -29,7 +24,7 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
         true => "; tokens+skips: with those of steps that skip verification too",
         false => "",
     };
-    let mut lines = vec![if is_imported(summary) {
+    let mut lines = vec![if summary.is_imported() {
         IMPORTED.to_owned()
     } else {
         format!(

@@ -170,9 +170,8 @@ fn other_seeds(
     pairs: &[(&CellSummary, &CellSummary)],
     options: &Options,
 ) -> VerdictError {
-    let all: Vec<String> =
-        pairs.iter().filter_map(|(one, two)| why_no_pairs((a, &one.id), (b, &two.id))).collect();
-    let why = all.into_iter().next().unwrap_or_default();
+    let why = pairs.iter().find_map(|(one, two)| why_no_pairs((a, &one.id), (b, &two.id)));
+    let why = why.unwrap_or_default();
     let mut kinds = options.mix.clone();
     kinds.insert(Mix::Seed);
     let mut others = pairs.iter().filter(|_| !options.takes_any_identity()).filter_map(|(one, two)| {
@@ -204,7 +203,7 @@ fn side(run: &RunValues) -> Side {
     let quality = run.summary.timing_quality.as_ref();
     Side {
         name: run.summary.name.clone(),
-        is_imported: run.summary.cells.iter().all(|cell| cell.origin == Some(Origin::Imported)),
+        is_imported: run.summary.is_imported(),
         plan_digest: run.summary.plan_digest.as_str().to_owned(),
         result_digest: run.summary.result_digest.as_str().to_owned(),
         drift: quality.and_then(|quality| quality.drift),
