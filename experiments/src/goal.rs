@@ -27,6 +27,9 @@ const QUANTITIES: &[(&str, bool)] = &[
     ("tvd_spent", false),
 ];
 
+/// The quantities that are times, or made of times.
+pub const OF_TIMES: [&str; 4] = ["speedup", "speedup_e2e", "decode_s", "e2e_s"];
+
 /// An objective within a budget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
@@ -88,6 +91,12 @@ impl Goal {
             }
         }
         Ok(Self { objective: name, higher_is_better, budget: constraints })
+    }
+
+    /// The measures of it that are times, or made of times: an untimed cell has none of them.
+    pub fn timed_measures(&self) -> impl Iterator<Item = &str> {
+        let bounded = self.budget.iter().map(|constraint| constraint.measure.as_str());
+        std::iter::once(self.objective.as_str()).chain(bounded).filter(|name| OF_TIMES.contains(name))
     }
 
     /// Whether the baseline has to be measured for it: speedups and relative bounds need it.

@@ -24,9 +24,27 @@ pub fn counted(n: impl std::fmt::Display, noun: &str) -> String {
     if n == "1" { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
+/// The first `most` of these names in a sentence: `a, b and 3 more`.
+#[must_use]
+pub fn first_named(names: &[String], most: usize) -> String {
+    let (shown, left_out) = names.split_at(names.len().min(most));
+    match left_out.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_names_are_cut_short_and_counted() {
+        let names: Vec<String> = (1..=4).map(|n| format!("run-{n}")).collect();
+        assert_eq!(first_named(&names, 4), "run-1, run-2, run-3, run-4");
+        assert_eq!(first_named(&names, 2), "run-1, run-2 and 2 more");
+        assert_eq!(first_named(&[], 2), "");
+    }
 
     #[test]
     fn nothing_steers_a_terminal_or_turns_a_line_around() {

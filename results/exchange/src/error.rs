@@ -36,7 +36,7 @@ pub enum ExchangeError {
         why: Option<String>,
     },
     /// A run of another dataset than the benchmark's.
-    #[error("the run is of the dataset `{dataset}`, expected `{expected}` or a file like it ({why})")]
+    #[error("the run is of the dataset `{dataset}` ({why}), expected `{expected}` or a file like it")]
     OtherDataset {
         /// The run's dataset.
         dataset: String,

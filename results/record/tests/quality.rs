@@ -90,7 +90,9 @@ fn a_quality_that_contradicts_itself_is_refused() {
 #[test]
 fn a_drift_is_told_with_its_direction() {
     let said = |drift: Option<f64>| {
-        TimingQuality { drift, others_busy_mean: None, why: [].into() }.drift_in_words().unwrap_or_default()
+        TimingQuality { drift, others_busy_mean: None, why: [].into() }
+            .drift_in_words("the baseline's")
+            .unwrap_or_default()
     };
     assert!(said(Some(0.981)).starts_with("the baseline's median time fell by 1.9 % from the first"));
     assert!(said(Some(1.27)).starts_with("the baseline's median time rose by 27.0 % from the first"));

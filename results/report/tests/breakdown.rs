@@ -6,7 +6,7 @@ mod fixture;
 use std::collections::BTreeMap;
 use std::fs;
 
-use specimen_record::{ItemKey, MetricFile, RunDir, write_document};
+use specimen_record::{ItemKey, MetricFile, RunDir, read_document, write_document};
 use specimen_report::{Options, Outcome, PromptFact, Quality, Style, breakdown_tables, draw, report};
 use specimen_stats::{
     averages::bootstrap_mean_over_groups,
@@ -120,6 +120,28 @@ fn the_table_has_a_row_a_group_and_cell() {
         fs::read_dir(run.report()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let left: Vec<String> = left.filter(|name| name.starts_with("breakdown")).collect();
     assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn likelihood_of_relaxed_cells_has_no_direction_but_the_baselines() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = scored(folder.path());
+    let own: BTreeMap<ItemKey, f64> =
+        (0..5).map(|prompt| (ItemKey::new("ar", &prompt.to_string(), 0), 3.0 + f64::from(prompt))).collect();
+    let path = run.metrics("target-nll", "ar");
+    let mut file: MetricFile = read_document(&run.metrics("scene-clip", "ar")).unwrap();
+    (file.metric, file.protocol) = ("target-nll".into(), "target-nll@v1".into());
+    (file.higher_is_better, file.per_item) = (Some(false), Some(own));
+    write_document(&path, &file).unwrap();
+    let table = breakdown_tables(&run, &[fact()]).unwrap().remove(0).1.unwrap();
+    let heads: Vec<_> =
+        table.columns.iter().map(|column| (column.name.as_str(), column.higher_is_better)).collect();
+    assert!(
+        heads.contains(&("scene-clip", Some(true))) && heads.contains(&("target-nll", None)),
+        "{heads:?}"
+    );
+    let said = "target-nll: by target-nll@v1; Δ nearer to 0 is better for cells that are not exact.";
+    assert!(table.legend.iter().any(|line| line == said), "{:?}", table.legend);
 }
 
 #[test]

@@ -55,9 +55,9 @@ fn a_missing_metric_shows_its_reason_once() {
     summary.cells[1].metrics.remove(1);
     let text = table(&summary).unwrap().markdown();
     assert_eq!(text.matches("32 images, the protocol asks for 500").count(), 1);
-    assert_eq!(text.matches("\nᵉ not scored for this cell").count(), 1);
-    assert_eq!(text.matches(" —ᵉ |").count(), 1);
-    assert_eq!(text.matches(" —ᶠ |").count(), 4, "{text}");
+    assert_eq!(text.matches("\nᶠ not scored for this cell").count(), 1);
+    assert_eq!(text.matches(" —ᶠ |").count(), 1);
+    assert_eq!(text.matches(" —ᵍ |").count(), 4, "{text}");
     assert!(
         table_csv(&summary).unwrap().contains("scene-clip: not scored for this cell; fd-scenes: 32 images")
     );
@@ -179,6 +179,15 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
     assert!(text.contains("n = 5 prompts of sd-tree13: too few for an interval"), "{text}");
     let others = text.split("n = 6 prompts of ").nth(1).unwrap_or_else(|| panic!("{text}"));
     assert!(others.lines().next().unwrap().ends_with(": intervals from so few are not reliable."), "{text}");
+    // Another program's images have whole times only, over the prompts that both programs drew.
+    let mut summary = small();
+    for cell in &mut summary.cells {
+        cell.n_images = 8;
+        let observations = Some(Observations { n: 5, of: ObservedUnit::Prompts });
+        (cell.speedup.observations, cell.speedup_e2e.observations) = (None, observations);
+    }
+    let text = table(&summary).unwrap().markdown();
+    assert!(text.contains("n = 5 prompts a cell: too few for an interval"), "{text}");
     // As many prompts as images, and enough of them: nothing to say.
     let mut summary = small();
     for cell in &mut summary.cells {
@@ -302,6 +311,10 @@ fn the_count_of_a_metric_is_over_the_cells_that_have_it() {
     let line = text.lines().find(|line| line.contains("Metrics: ")).unwrap();
     let of_metric = line.split("; ").find(|part| part.contains(&name)).unwrap();
     assert!(!of_metric.contains(" to "), "{of_metric}");
+    // Where no cell has a value there is no count of what it is over.
+    summary.cells.iter_mut().for_each(|cell| cell.metrics[0].value = None);
+    let text = table(&summary).unwrap().markdown();
+    assert!(text.contains(&format!("{name}@v1, no value")), "{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use specimen_experiments::spec::Cell;
-use specimen_record::{ItemKey, Record, Status, StepsRow, Timed, TimingRow};
+use specimen_record::{ItemKey, Record, Status, StepsRow, Timed};
 use specimen_stats::{
     decode_metrics::{DecodeSummary, DecodeTotals, DepthCounts, ImageCounts},
     statistic::Statistic,
@@ -32,7 +32,7 @@ pub(crate) struct CellData<'a> {
     /// Those with an image.
     pub(crate) records: Vec<&'a Record>,
     /// Times without warm-ups; none of an untimed cell.
-    pub(crate) timings: BTreeMap<PairKey, &'a TimingRow>,
+    pub(crate) timings: BTreeMap<PairKey, &'a Timed>,
     /// Attempts that timed every timed cell of the run; all attempts if there is no such. Mean times of a table are
     /// theirs, so that its rows can be compared where cells were added to a run.
     pub(crate) whole_attempts: Option<BTreeSet<(u32, u32)>>,
@@ -60,7 +60,7 @@ impl<'a> CellData<'a> {
         let timed: Vec<&Timed> = rows.filter(|timed| keys.contains(&timed.row.key)).collect();
         let rows = timed
             .iter()
-            .map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row))
+            .map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), *timed))
             .collect();
         let counts = if cell.is_of_another_program() { None } else { counts(&ok, steps)? };
         let nodes = nodes_per_verification(&ok, steps);

@@ -36,9 +36,10 @@ pub(crate) fn ratio(
             Some(_) => "the table of the import has no cell `ar`",
         }));
     };
+    // Units are the baseline's on both sides: a batch that lost an image to a failure keeps its name.
     let times = |data: &CellData<'_>, other: &CellData<'_>| -> Vec<(String, f64)> {
         let shared = data.timings.iter().filter(|(key, _)| other.timings.contains_key(*key));
-        by_unit(shared.map(|(_, row)| (row.unit(), time(row) as f64)))
+        by_unit(shared.map(|(key, timed)| (baseline.timings[key].unit.clone(), time(&timed.row) as f64)))
     };
     let shared = data.timings.keys().filter(|key| baseline.timings.contains_key(*key));
     let used: BTreeSet<&String> = shared.filter_map(|key| devices.get(&key.attempt)).collect();
@@ -149,10 +150,8 @@ fn n_verifies(data: &CellData<'_>) -> u64 {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
-    use std::collections::BTreeMap;
-
     use specimen_experiments::{parse::SpecText, spec::Cell};
-    use specimen_record::{Batch, ItemKey, Phases, SCHEMA};
+    use specimen_record::{Batch, ItemKey, Phases, SCHEMA, Timed};
 
     use super::*;
     use crate::cell_data::PairKey;
@@ -197,8 +196,8 @@ cell = [{ name = "ar" }, { name = "chain", drafter = { proposer = "eagle1", shap
         }
     }
 
-    fn data<'a>(cell: &'a Cell, rows: &'a [TimingRow]) -> CellData<'a> {
-        let timings: BTreeMap<_, _> = rows.iter().map(|row| (PairKey::new((0, 0), &row.key), row)).collect();
+    fn data<'a>(cell: &'a Cell, rows: &'a [Timed]) -> CellData<'a> {
+        let timings = rows.iter().map(|timed| (PairKey::new((0, 0), &timed.row.key), timed)).collect();
         CellData {
             cell,
             records: Vec::new(),
@@ -213,9 +212,10 @@ cell = [{ name = "ar" }, { name = "chain", drafter = { proposer = "eagle1", shap
     /// The speedup over `n_images` of which `samples` are of one prompt and `batch` share a time.
     fn check(n_images: u32, samples: u32, batch: u32, expected: (u64, ObservedUnit, bool)) {
         let cells = cells(batch);
-        let rows = |cell: &Cell, ns: u64| -> Vec<TimingRow> {
+        let rows = |cell: &Cell, ns: u64| -> Vec<Timed> {
             let ns = |at: u32| ns * u64::from(10 + at / batch);
-            (0..n_images).map(|at| row(&cell.name, at, samples, batch, ns(at))).collect()
+            let rows = (0..n_images).map(|at| row(&cell.name, at, samples, batch, ns(at)));
+            Timed::of_attempt(0, rows.collect())
         };
         let (slow, fast) = (rows(&cells[0], 20), rows(&cells[1], 10));
         let plan = BootstrapPlan::new(1, 2000, 0.95).unwrap();
@@ -226,6 +226,19 @@ cell = [{ name = "ar" }, { name = "chain", drafter = { proposer = "eagle1", shap
         assert!((found.value.unwrap() - 2.0).abs() < 1e-12, "{found:?}");
         let intervals = [found.ci95, found.geomean_ci95, found.median_ci95].map(|ends| ends.is_some());
         assert_eq!(intervals, [has_interval; 3], "{n_images} images: {found:?}");
+    }
+
+    #[test]
+    fn a_batch_is_one_observation_in_whatever_block_and_session_it_was_timed() {
+        let units = |attempt: u32, block: u32| -> Vec<String> {
+            let rows =
+                (0..4).map(|at| TimingRow { attempt, block: block + at / 2, ..row("ar", at, 1, 2, 5) });
+            Timed::of_attempt(0, rows.collect()).into_iter().map(|timed| timed.unit).collect()
+        };
+        let first = units(0, 0);
+        assert_eq!((&first[0], &first[2]), (&first[1], &first[3]));
+        assert_ne!(first[0], first[2]);
+        assert_eq!(first, units(1, 7));
     }
 
     #[test]

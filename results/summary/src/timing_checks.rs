@@ -118,7 +118,7 @@ mod tests {
             told_ns: None,
             batch: None,
         };
-        Timed { shard: 0, row }
+        Timed { shard: 0, unit: row.key.prompt_id(), row }
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) fn mean_where(
     of: impl Fn(&TimingRow) -> u64,
 ) -> Option<f64> {
     let rows = data.timings.iter().filter(|(key, _)| wanted(key));
-    let means = by_unit(rows.map(|(_, row)| (row.unit(), of(row) as f64)));
+    let means = by_unit(rows.map(|(_, timed)| (timed.unit.clone(), of(&timed.row) as f64)));
     let n = means.len();
     (n > 0).then(|| means.iter().map(|(_, mean)| mean).sum::<f64>() * 1e-9 / n as f64)
 }

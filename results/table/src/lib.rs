@@ -19,7 +19,7 @@ mod words;
 
 pub use csv_text::CsvText;
 pub use document::{Block, html_page, markdown_page};
-pub use number::{column_decimals, deciding, fixed, mark, plain, with_interval};
+pub use number::{column_decimals, deciding, deciding_interval, fixed, mark, plain, with_interval};
 pub use rank::{Rank, ranks};
 pub use table::{Column, Entry, Section, Table};
 pub use words::csv_field;

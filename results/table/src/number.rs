@@ -64,6 +64,17 @@ pub fn deciding(value: f64, bounds: &[f64], least: usize) -> String {
     texts.into_iter().find(|text| is_faithful(text)).unwrap_or_else(|| fixed(value, MOST.max(least)))
 }
 
+/// A value with its interval, as [`deciding`] writes each of the three numbers: `10 [-0.4, 16]` next to a bound of 0, not
+/// `10 [0, 16]`.
+#[must_use]
+pub fn deciding_interval(value: f64, ci95: Option<[f64; 2]>, bounds: &[f64], least: usize) -> String {
+    let shown = |number: f64| deciding(number, bounds, least);
+    match ci95 {
+        Some([low, high]) => format!("{} [{}, {}]", shown(value), shown(low), shown(high)),
+        None => shown(value),
+    }
+}
+
 /// A number as a person types it: no trailing zeros.
 #[must_use]
 pub fn plain(value: f64) -> String {
@@ -122,6 +133,8 @@ mod tests {
         assert_eq!(deciding(4.999_96, &[5.0], 2), "4.99996");
         assert_eq!(deciding(1e-15, &[0.0], 2), "0.000000000000");
         assert_eq!(deciding(2.0, &[], 3), "2.000");
+        assert_eq!(deciding_interval(10.0, Some([-0.375, 16.0]), &[0.0], 0), "10 [-0.4, 16]");
+        assert_eq!(deciding_interval(0.2, None, &[0.0], 0), "0.2");
     }
 
     #[test]

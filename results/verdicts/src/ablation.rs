@@ -117,7 +117,15 @@ fn settings_of(summary: &Summary, cell: &CellSummary) -> BTreeMap<String, String
     match specs.and_then(|specs| specs.iter().find(|spec| spec["name"] == cell.id.as_str())) {
         // Of another program's method nothing is known.
         Some(_) if cell.origin.is_some() => {}
-        Some(spec) => collect("", &spec["method"], &mut settings),
+        Some(spec) => {
+            collect("", &spec["method"], &mut settings);
+            // Axes set more than methods, such as the batch of the model.
+            for (name, value) in spec["params"].as_object().into_iter().flatten() {
+                if !settings.keys().any(|place| place.rsplit('.').next() == Some(name)) {
+                    collect(name, value, &mut settings);
+                }
+            }
+        }
         None => cell.params.iter().for_each(|(name, value)| collect(name, value, &mut settings)),
     }
     settings

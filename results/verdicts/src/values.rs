@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use specimen_record::{
-    MetricFile, Origin, Record, RunDir, Seed, Status, Summary, Timed, read_document, read_timings, visit_rows,
+    MetricFile, ObservedUnit, Origin, Record, RunDir, Seed, Status, Summary, Timed, read_document,
+    read_timings, visit_rows,
 };
 
 use crate::VerdictError;
@@ -125,6 +126,16 @@ impl RunValues {
         both.into_iter().find(|(_, [one, two])| one != two).map(|(image, seeds)| (image.clone(), seeds))
     }
 
+    /// What the times of a cell are observed by.
+    #[must_use]
+    pub fn observed_by(&self, cell: &str) -> ObservedUnit {
+        let is_batch = |timed: &Timed| timed.row.batch.is_some();
+        match self.times.get(cell).is_some_and(|times| times.iter().any(is_batch)) {
+            true => ObservedUnit::Batches,
+            false => ObservedUnit::Prompts,
+        }
+    }
+
     /// Seconds of each image of a cell in the attempts that timed all cells, by prompt, or by batch where images were decoded
     /// together; empty where nothing was timed or the span is unknown.
     #[must_use]
@@ -133,7 +144,7 @@ impl RunValues {
         let is_whole =
             |timed: &&Timed| self.whole_attempts.as_ref().is_none_or(|whole| whole.contains(&attempt(timed)));
         for timed in self.times_of(cell, span).filter(is_whole) {
-            add(&mut mean, &timed.row.unit(), span.seconds(timed));
+            add(&mut mean, &timed.unit, span.seconds(timed));
         }
         means(&mean)
     }
@@ -154,8 +165,9 @@ impl RunValues {
         let (mut above, mut below) = (Mean::new(), Mean::new());
         for (place, time) in &method {
             let Some(reference) = baseline.get(place) else { continue };
-            add(&mut above, &reference.row.unit(), span.seconds(reference));
-            add(&mut below, &time.row.unit(), span.seconds(time));
+            // The baseline's on both sides: a batch that lost an image to a failure keeps its name.
+            add(&mut above, &reference.unit, span.seconds(reference));
+            add(&mut below, &reference.unit, span.seconds(time));
         }
         (!above.is_empty()).then(|| PairedTimes { baseline: means(&above), method: means(&below) })
     }

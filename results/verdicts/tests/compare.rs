@@ -301,6 +301,14 @@ fn a_drift_is_the_summarys_number_with_its_direction() {
     assert_eq!((found.a.drift, found.b.drift), (Some(0.975), None));
     let head = found.table().head.join(" ");
     assert!(head.contains("; the baseline's median time fell by 2.5 %"), "{head}");
+    assert!(head.contains("in the session in which it moved most"), "{head}");
+    // Of two baselines it is that of the first, and says so.
+    let mut second = a.summary.cells[0].clone();
+    second.id = "ar other".to_owned();
+    second.baseline = Some(second.id.clone());
+    a.summary.cells.push(second);
+    let words = a.summary.drift_in_words().unwrap();
+    assert!(words.starts_with("ar's median time fell by 2.5 %"), "{words}");
 }
 
 #[test]

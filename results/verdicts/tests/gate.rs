@@ -4,6 +4,7 @@
 mod fixture;
 
 use insta::assert_snapshot;
+use serde_json::json;
 use specimen_record::{Digest, SCHEMA, Summary, read_document, write_document};
 use specimen_verdicts::VerdictError;
 use specimen_verdicts::gate::baseline::{Adoption, Baseline};
@@ -249,6 +250,17 @@ fn another_experiment_and_a_rule_for_nothing_are_refused() {
     run.plan_digest = Digest::of(b"another");
     let refused = check(&rules, &baseline(), &[run], None).unwrap_err();
     assert!(matches!(refused, VerdictError::OtherExperiment { .. }), "{refused}");
+    // Cells are named where only one of the two has them; settings are shown where both have the cell.
+    let mut run = fixture::summary();
+    run.plan_digest = Digest::of(b"another");
+    let cell = |name: &str, depth: u32| json!({"name": name, "depth": depth});
+    let mut old = baseline();
+    old.summary.spec = json!({"cells": [cell("ar", 0), cell("gone", 1), cell("tree", 5)]});
+    run.spec = json!({"cells": [cell("ar", 0), cell("tree", 6), cell("new-1", 1), cell("new-2", 1)]});
+    let refused = check(&rules, &old, &[run], None).unwrap_err().to_string();
+    let words = "only the baseline has the cells gone; only the run has the cells new-1, new-2; `cells.tree.depth` was 5, is 6; \
+                 run the baseline's spec";
+    assert!(refused.contains(words), "{refused}");
     let idle =
         Rules::parse("r", "schema = 1\n[[rule]]\ncells = [\"tre\"]\nmeasure = \"nfe\"\nkind = \"exact\"");
     let refused = check(&idle.unwrap(), &baseline(), &[fixture::summary()], None).unwrap_err();

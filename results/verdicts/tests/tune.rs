@@ -349,6 +349,23 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
 }
 
 #[test]
+fn the_margin_of_an_exact_setting_is_said_to_be_the_baselines() {
+    let exact = |slack: (f64, f64)| {
+        let held = BoundCheck { is_by_construction: true, ..bound(Some(slack)) };
+        let objective = Sample::Whole { value: 1.0, ci95: Some([0.9, 1.1]) };
+        let mut tuning = tuning(vec![vec![Evidence::new("sd", objective, vec![held]).unwrap()]]);
+        tuning.conclude();
+        (tuning.table().text(600), tuning.said())
+    };
+    let (table, said) = exact((-0.46, 0.48));
+    assert!(table.contains("[-0.94, 0.02] exact ?"), "{table}");
+    assert!(table.contains("its margin is that of the baseline, whatever its own images have"), "{table}");
+    assert!(said.contains("by 0.46 [-0.02, 0.94] as the baseline does, whose distribution it has"), "{said}");
+    let (table, _) = exact((0.46, 0.1));
+    assert!(table.contains("[0.36, 0.56] exact "), "{table}");
+}
+
+#[test]
 fn one_setting_that_is_left_is_measured_on_until_it_meets_the_budget_or_the_prompts_run_out() {
     let open = tuning(vec![vec![setting("a", 1.0, Some((-0.1, 0.5))), setting("b", 1.0, Some((-2.0, 0.5)))]]);
     assert_eq!((open.left(), open.wants_rung()), (vec!["a"], true));

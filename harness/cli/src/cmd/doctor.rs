@@ -33,6 +33,7 @@ use crate::{
         doctor_gpu::{GpuTokens, gpu_tokens},
         doctor_weights::{WeightsArgs, weights_checked},
         lossless::{LosslessArgs, lossless},
+        plan_devices::{SLOW_BF16, WITHOUT_BF16},
     },
     console::{Console, answer, answer_json, message_of},
     exit::CliError,
@@ -195,8 +196,7 @@ fn bf16() -> Check {
     if specimen_weights::cpu_has_bf16() {
         return ok(NAME, "this CPU multiplies bf16 natively".to_owned());
     }
-    let remedy = "bf16 runs, but no faster than f32, and speculation gains less than it could";
-    note(NAME, "this CPU has no bf16 instructions".to_owned(), remedy)
+    note(NAME, WITHOUT_BF16.to_owned(), &format!("{SLOW_BF16}; take dtype = \"f32\" for speedups"))
 }
 
 fn weights() -> Check {

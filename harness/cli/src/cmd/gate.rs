@@ -95,7 +95,18 @@ fn judged(args: &GateArgs, console: &Console) -> anyhow::Result<(Gate, Unverifie
         .into());
     }
     let baseline = Baseline::read(&args.baseline)?;
-    let rules = Rules::read(&rules_of(args))?;
+    let path = rules_of(args);
+    if !path.exists() {
+        let from = match &args.rules {
+            Some(_) => "",
+            None if baseline.history.is_empty() => "; name a file with --rules",
+            None => {
+                "; name a file with --rules, or write rules to begin with: --update-baseline --reason TEXT"
+            }
+        };
+        return Err(CliError::Missing(format!("{}: there are no rules{from}", path.display())).into());
+    }
+    let rules = Rules::read(&path)?;
     let folders = || std::iter::once(&args.run).chain(&args.reruns);
     let unverified = Unverified::check(folders(), Part::Summary, &args.seal, console)?;
     let mut runs = folders().map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -129,6 +140,13 @@ fn checked(
 
 fn renew(args: &GateArgs, reason: &str, console: &Console) -> anyhow::Result<()> {
     let former = args.baseline.exists().then(|| Baseline::read(&args.baseline)).transpose()?;
+    if former.as_ref().is_some_and(|former| former.history.is_empty()) {
+        let path = args.baseline.display();
+        return Err(CliError::Usage(format!(
+            "--baseline: {path} is the summary of a run and stays so; name a new file for the baseline"
+        ))
+        .into());
+    }
     let run = RunDir::open(&args.run)?;
     let unverified = Unverified::check([&args.run], Part::Summary, &args.seal, console)?;
     summary_of(&args.run)?;

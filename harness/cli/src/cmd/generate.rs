@@ -43,7 +43,7 @@ pub struct GenerateArgs {
     /// The cell of --spec, by its name, values of axes included, as in `casc[tau_pos=0.85]`
     #[arg(long, value_name = "CELL", requires = "spec")]
     pub cell: Option<String>,
-    /// Set a value of --spec, as in `model.device=cpu`; may be repeated
+    /// Set a value of --spec, as in `sampling.guidance=5`; may be repeated
     #[arg(long, value_name = "PATH=VALUE", requires = "spec")]
     pub set: Vec<String>,
     /// The image file, PNG [default: <model>-<seed>.png]

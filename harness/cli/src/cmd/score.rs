@@ -31,7 +31,7 @@ pub struct ScoreArgs {
     /// Add the metrics of this protocol, a built-in one or a .toml file, to those of the run's spec; may be repeated
     #[arg(long, value_name = "NAME|FILE")]
     pub protocol: Vec<String>,
-    /// Of those, only these
+    /// Add only these: metrics of --protocol, or metrics that need none. Those of the run's spec are computed again too
     #[arg(long, value_name = "NAME,NAME…", value_delimiter = ',')]
     pub metric: Vec<String>,
     /// What images are compared with: pictures, features or statistics, as for `specimen fid`

@@ -11,7 +11,7 @@ use specimen_experiments::{
     spec::{Cell, Spec},
 };
 use specimen_foundation::text::counted;
-use specimen_record::{RunDir, write_atomic};
+use specimen_record::{RunDir, read_bounded, write_atomic};
 use specimen_runner::plan::stored_plan::plan_of;
 use specimen_verdicts::{
     VerdictError,
@@ -27,7 +27,7 @@ use specimen_verdicts::{
 
 use crate::{
     args::Format,
-    cmd::rerun,
+    cmd::{plan_devices::bf16_note, rerun},
     console::{Console, answer, answer_json},
     exit::CliError,
     spec_args::{SpecArgs, data_root, default_out},
@@ -54,6 +54,12 @@ pub struct TuneArgs {
     pub out: Option<PathBuf>,
 }
 
+/// What a tuning is saved in.
+const TRACE: &str = "tune.json";
+
+/// Bytes of one, at most.
+const MAX_BYTES: u64 = 1 << 28;
+
 const AFTER_HELP: &str = "\
 The settings are the cells of the spec except `ar`, multiplied by its axes and by --sweep. The spec's prompts (--limit) \
 are cut into rungs and a third that is held out for the winner. Each rung adds as many prompts as there were and judges \
@@ -72,6 +78,9 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
     let schedule = Schedule::of(plan.prompts.len(), args.prompts)?;
     for warning in plan.warnings() {
         console.detail(warning);
+    }
+    if goal.timed_measures().next().is_some() {
+        bf16_note(&spec).into_iter().for_each(|note| console.warn(note));
     }
     let mut tuner = Tuner { spec: &spec, goal: &goal, out: &out, console, rungs: Vec::new() };
     let mut tuning = Tuning::new(&spec.name, &goal, settings, schedule);
@@ -97,23 +106,41 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
     }
 }
 
+/// The tuning that was saved in `folder`; `None` where there is none.
+pub(crate) fn saved(folder: &Path) -> anyhow::Result<Option<Tuning>> {
+    let path = folder.join(TRACE);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let bytes = read_bounded(&path, MAX_BYTES)?;
+    let no_tuning = || format!("{}: no tuning of this version of the program", path.display());
+    Ok(Some(serde_json::from_slice(&bytes).with_context(no_tuning)?))
+}
+
 /// Refuses a folder with another tuning, whose answer would be lost.
 fn check_same(out: &Path, tuning: &Tuning) -> anyhow::Result<()> {
-    let path = out.join("tune.json");
+    let path = out.join(TRACE);
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
     let before: serde_json::Value =
         serde_json::from_str(&text).with_context(|| format!("{}: no tuning", path.display()))?;
     let now = serde_json::to_value(tuning)?;
-    let differing: Vec<&str> = ["name", "objective", "budget", "settings", "schedule"]
-        .into_iter()
-        .filter(|key| before[key] != now[key])
-        .collect();
+    let differing: Vec<&str> = [
+        ("name", "the name of the spec"),
+        ("objective", "the objective"),
+        ("budget", "the bounds"),
+        ("settings", "the settings"),
+        ("schedule", "the prompts (--limit, --prompts)"),
+    ]
+    .into_iter()
+    .filter(|(key, _)| before[key] != now[key])
+    .map(|(_, what)| what)
+    .collect();
     if differing.is_empty() {
         return Ok(());
     }
     let differing = differing.join(", ");
     Err(CliError::Usage(format!(
-        "--out: {} has another tuning; it differs in: {differing}; choose another folder",
+        "{} has another tuning; it differs in {differing}; choose another folder with --out",
         out.display()
     ))
     .into())
@@ -136,6 +163,7 @@ fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<Setting>> {
                 );
                 return Err(CliError::Spec(why).into());
             }
+            check_timed(spec, goal, cell)?;
             if goal.needs_baseline() && baseline(spec, cell).is_none() {
                 let why = format!(
                     "cell `{}` has no baseline: add a [[cell]] named `{BASELINE}` of its model and sampling, or take an \
@@ -147,6 +175,24 @@ fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<Setting>> {
             Ok(Setting { name: cell.name.clone(), method: cell.method.canonical() })
         })
         .collect()
+}
+
+/// Refuses a goal of times that a cell, or the baseline of its speedup, will not have.
+fn check_timed(spec: &Spec, goal: &Goal, cell: &Cell) -> anyhow::Result<()> {
+    for measure in goal.timed_measures() {
+        let untimed = match (cell.timed, measure.starts_with("speedup"), baseline(spec, cell)) {
+            (false, _, _) => &cell.name,
+            (true, true, Some(plain)) if spec.baseline_of(cell).is_none() => &plain.name,
+            _ => continue,
+        };
+        let why = format!(
+            "cell `{}` will have no {measure}: cell `{untimed}` is untimed; leave out its `timed = false`, or take an \
+             objective and bounds that need no times",
+            cell.name
+        );
+        return Err(CliError::Spec(why).into());
+    }
+    Ok(())
 }
 
 /// The plain cell of the same model and sampling, timed or not.
@@ -176,7 +222,7 @@ impl Tuner<'_> {
             at + 1,
             tuning.schedule.n_rungs(),
             counted(settings.len(), "setting"),
-            counted(prompts[1] - prompts[0], "prompt")
+            counted(prompts[1] - prompts[0], if at == 0 { "prompt" } else { "further prompt" })
         ));
         let values = self.run(&run, &settings, prompts)?;
         let (result_digest, n_images) = (digest(&values), n_images(&values));
@@ -233,7 +279,7 @@ impl Tuner<'_> {
     }
 
     fn save(&self, tuning: &Tuning) -> anyhow::Result<()> {
-        write_atomic(&self.out.join("tune.json"), serde_json::to_string_pretty(tuning)?.as_bytes())?;
+        write_atomic(&self.out.join(TRACE), serde_json::to_string_pretty(tuning)?.as_bytes())?;
         write_atomic(&self.out.join("tune.csv"), tuning.csv()?.as_bytes())?;
         write_atomic(&self.out.join("tune.md"), tuning.table().markdown().as_bytes())?;
         Ok(())

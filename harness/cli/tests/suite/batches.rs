@@ -61,6 +61,26 @@ fn a_batch_gives_the_same_bytes_however_it_is_cut_and_each_image_again_alone() {
 }
 
 #[test]
+fn a_batch_is_paired_with_that_of_the_same_images_in_whatever_block_it_was_timed() {
+    let desk = Desk::new();
+    // Blocks are numbered over all batch sizes, so those of four images have other numbers in the second run.
+    run(&desk, "four", "8", "4", &["--sweep", "model.batch=4", "--jobs", "1"]);
+    run(&desk, "both", "8", "4", &["--sweep", "model.batch=2,4", "--jobs", "1"]);
+    let found = desk.json(&["compare", "four", "both"]);
+    let rows = found["rows"].as_array().unwrap();
+    let times = rows.iter().filter(|row| row["measure"] == "decode_s").collect::<Vec<_>>();
+    assert_eq!(times.len(), 3, "{found:#}");
+    assert!(times.iter().all(|row| row["n"] == 2 && row["observed"] == "batches"), "{times:#?}");
+    let counts = rows.iter().find(|row| row["measure"] == "nfe" && row["cell"] != "ar[batch=4]");
+    assert!(counts.is_none_or(|row| row["n"] == 8 && row["observed"] == "prompts"), "{counts:#?}");
+    assert!(desk.succeeds(&["compare", "four", "both"]).out.contains("2 batches"));
+    let sizes = desk.succeeds(&["compare", "both", "both", "--cell", "chain[batch=2]=chain[batch=4]"]).out;
+    assert!(sizes.contains("fewer than two batches of the same images were timed on both sides"), "{sizes}");
+    let by_size = desk.succeeds(&["records", "both", "--by", "batch"]).out;
+    assert!(by_size.contains("batch"), "{by_size}");
+}
+
+#[test]
 fn the_images_of_a_batch_share_its_time_and_count_once() {
     let desk = Desk::new();
     run(&desk, "r", "8", "4", &["--jobs", "1"]);

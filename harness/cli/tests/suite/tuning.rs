@@ -79,8 +79,28 @@ fn a_tuning_that_lies_there_is_continued_and_comes_out_the_same() {
     let file = noise(&desk);
     let args = ["tune", &file, "--objective", "tokens_per_forward", "--out", "t"];
     let whole = desk.succeeds(&args).out;
-    assert!(whole.contains("is the best inside the budget; held-out prompts confirm it"), "{whole}");
+    assert!(whole.contains("is the best. There is no bound that held-out prompts could refute."), "{whole}");
     let (first, before) = (trace(&desk, "t"), touched(&desk, "t/rung-1/merged/summary.json"));
+    let status = |expected: &[&str]| {
+        let told = desk.succeeds(&["status", "t"]).out;
+        expected.iter().for_each(|line| assert!(told.contains(line), "{told}"));
+    };
+    status(&[
+        "tuning  chains: tokens_per_forward of 4 settings\n",
+        "state   finished\n",
+        "run     held-out\n",
+    ]);
+    status(&["verdict `sd[depth="]);
+    // As a kill after the first rung leaves it.
+    let mut cut = first.clone();
+    cut["rungs"].as_array_mut().unwrap().truncate(1);
+    (cut["confirmation"], cut["verdict"]) = (Value::Null, Value::Null);
+    fs::write(desk.path("t/tune.json"), cut.to_string()).unwrap();
+    status(&[
+        "state   incomplete: rung-2 is next or under way",
+        "rungs   1 of at most 2 done, ",
+        "verdict No verdict yet",
+    ]);
     // As a kill between the rungs leaves it: the first is whole, the second has lost what a worker had not finished.
     fs::remove_dir_all(desk.path("t/held-out")).unwrap();
     fs::remove_file(desk.path("t/tune.json")).unwrap();
@@ -111,6 +131,10 @@ fn a_goal_a_spec_or_a_number_of_prompts_that_allows_no_tuning_is_refused_before_
     desk.fails(&with(&["nfee"]), 2, &["--objective nfee: ", "did you mean `nfe`?"]);
     let bad = with(&["nfe", "--subject-to", "nfe<=ar,tpv>=1"]);
     desk.fails(&bad, 2, &["--subject-to nfe<=ar,tpv>=1: at character 9: ", "did you mean `tpf`?"]);
+    let untimed =
+        ["cell `sd[depth=1]` will have no ", "cell `sd[depth=1]` is untimed; leave out its `timed = false`"];
+    desk.fails(&with(&["speedup"]), 3, &untimed);
+    desk.fails(&with(&["nfe", "--subject-to", "decode_s<=1"]), 3, &untimed);
     desk.fails(&with(&["nfe", "--limit", "9"]), 3, &["9 prompts", "at least 12", "--limit"]);
     desk.fails(&with(&["nfe", "--prompts", "2"]), 3, &["--prompts 2 is too few", "at least 6"]);
     desk.fails(&with(&["nfe", "--prompts", "13"]), 3, &["18 prompts", "at least 20"]);
@@ -135,7 +159,7 @@ fn a_folder_with_another_tuning_is_refused_and_its_answer_kept() {
     assert!(!answer["rungs"].as_array().unwrap().is_empty(), "{}", first.err);
     let other = tune("nfe<=ar*0.9");
     assert_eq!(other.code, 2, "{}", other.err);
-    assert!(other.err.contains("t has another tuning; it differs in: budget"), "{}", other.err);
+    assert!(other.err.contains("t has another tuning; it differs in the bounds"), "{}", other.err);
     assert_eq!(trace(&desk, "t"), answer);
     assert_eq!(tune("nfe<=ar").code, first.code, "the same tuning continues");
 }

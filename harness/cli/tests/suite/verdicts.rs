@@ -94,6 +94,20 @@ fn a_first_baseline_comes_with_rules_and_a_refusal_is_in_both_files() {
     assert!(markdown.contains("REFUSED") && markdown.contains("another experiment"), "{markdown}");
     fs::write(desk.path("b.rules.toml"), RULES.replace("\"exact\"", "\"exactly\"")).unwrap();
     desk.fails(&gate, 3, &["b.rules.toml:6:8: kind is `exactly`"]);
+    fs::write(desk.path("b.rules.toml"), RULES).unwrap();
+    // The summary of a run serves as a baseline, and is never made into one: it is sealed.
+    let of_run = ["gate", "r", "--baseline", "r/merged/summary.json"];
+    desk.fails(&of_run, 4, &["r/merged/summary.rules.toml: there are no rules; name a file with --rules\n"]);
+    let renew = [&of_run[..], &["--update-baseline", "--reason", "again"]].concat();
+    desk.fails(&renew, 2, &["r/merged/summary.json is the summary of a run and stays so; name a new file"]);
+    desk.succeeds(&["verify", "r"]);
+    desk.succeeds(&[&of_run[..], &["--rules", "b.rules.toml"]].concat());
+    fs::remove_file(desk.path("b.rules.toml")).unwrap();
+    desk.fails(
+        &gate,
+        4,
+        &["b.rules.toml: there are no rules; name a file with --rules, or write rules to begin with"],
+    );
 }
 
 #[test]

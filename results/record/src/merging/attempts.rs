@@ -53,6 +53,34 @@ pub struct Timed {
     pub shard: u32,
     /// The row.
     pub row: TimingRow,
+    /// What was observed as one: an image by its prompt, or the batch that shares one time, by the images in it. The same in
+    /// every session and run that decoded these images together.
+    pub unit: String,
+}
+
+impl Timed {
+    /// All rows of one attempt of a shard, in their order.
+    #[must_use]
+    pub fn of_attempt(shard: u32, rows: Vec<TimingRow>) -> Vec<Timed> {
+        let batch =
+            |row: &TimingRow| row.batch.map(|batch| (row.key.cell(), row.block, batch.index, row.warmup));
+        let mut images: BTreeMap<_, Vec<String>> = BTreeMap::new();
+        for row in &rows {
+            if let Some(batch) = batch(row) {
+                images.entry(batch).or_default().push(format!(
+                    "{} {}",
+                    row.key.prompt_id(),
+                    row.key.sample()
+                ));
+            }
+        }
+        images.values_mut().for_each(|images| images.sort());
+        let timed = |row: TimingRow| {
+            let unit = batch(&row).map_or_else(|| row.key.prompt_id(), |batch| images[&batch].join(", "));
+            Timed { shard, row, unit }
+        };
+        rows.into_iter().map(timed).collect()
+    }
 }
 
 /// The timings of a run.
@@ -117,7 +145,7 @@ pub fn read_timings(run: &RunDir) -> Result<Timings, RecordError> {
             let (path, machine) = (run.attempt_timing(shard, attempt), run.attempt_machine(shard, attempt));
             if path.is_file() {
                 let read = read_rows::<TimingRow>(&path)?;
-                timings.rows.extend(read.rows.into_iter().map(|row| Timed { shard, row }));
+                timings.rows.extend(Timed::of_attempt(shard, read.rows));
                 timings.torn.extend(read.torn);
             }
             if machine.is_file() {

@@ -91,9 +91,9 @@ pub struct Record {
     pub residual_fallbacks: u64,
     /// Total variation distance spent, summed over verifications.
     pub tvd_spent: f64,
-    /// Draft tokens tested at each depth, `[depth]`.
+    /// Verified steps that reached each depth and had candidates there, `[depth]`; forced positions are left out.
     pub tested_by_depth: Vec<u32>,
-    /// Draft tokens accepted at each depth, `[depth]`.
+    /// Those of them that accepted a candidate, `[depth]`.
     pub accepted_by_depth: Vec<u32>,
 }
 

@@ -75,16 +75,4 @@ pub struct TimingRow {
     pub batch: Option<Batch>,
 }
 
-impl TimingRow {
-    /// What was observed as one: an image by its prompt, or its batch, whose images share one time. Equal for all cells that
-    /// are timed on the same prompts.
-    #[must_use]
-    pub fn unit(&self) -> String {
-        match self.batch {
-            None => self.key.prompt_id(),
-            Some(Batch { index, .. }) => format!("batch {index} of block {}", self.block),
-        }
-    }
-}
-
 plain_document!(TimingRow, "timing row");

@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use specimen_foundation::text::first_named;
+
 use crate::{RecordError, encode_part};
 
 /// A run directory.
@@ -343,11 +345,8 @@ fn runs_below(folder: &Path) -> String {
         entries.filter(is_run).map(|entry| entry.file_name().to_string_lossy().escape_debug().to_string());
     let mut names: Vec<String> = names.collect();
     names.sort();
-    let more = names.len().saturating_sub(MAX_NAMED);
-    names.truncate(MAX_NAMED);
-    match (names.is_empty(), more) {
-        (true, _) => String::new(),
-        (false, 0) => format!("; runs in it: {}", names.join(", ")),
-        (false, more) => format!("; runs in it: {} and {more} more", names.join(", ")),
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("; runs in it: {}", first_named(&names, MAX_NAMED)),
     }
 }

@@ -389,6 +389,20 @@ impl Summary {
         !self.cells.is_empty() && self.cells.iter().all(|cell| cell.origin == Some(Origin::Imported))
     }
 
+    /// The drift of the times in words that begin with "the baseline's", or with its name where the run has several
+    /// baselines: it is that of the first. `None` where none is known.
+    #[must_use]
+    pub fn drift_in_words(&self) -> Option<String> {
+        let is_timed = |cell: &&CellSummary| cell.speedup.value.or(cell.speedup_e2e.value).is_some();
+        let mut timed = self.cells.iter().filter(|cell| cell.is_baseline()).filter(is_timed);
+        let first = timed.next();
+        let whose = match (first, timed.next()) {
+            (Some(first), Some(_)) => format!("{}'s", first.id),
+            _ => "the baseline's".to_owned(),
+        };
+        self.timing_quality.as_ref()?.drift_in_words(&whose)
+    }
+
     /// The cell of this id.
     #[must_use]
     pub fn cell(&self, id: &str) -> Option<&CellSummary> {

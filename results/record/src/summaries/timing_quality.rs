@@ -60,17 +60,18 @@ pub struct CellTimingQuality {
 }
 
 impl TimingQuality {
-    /// The drift in words that begin with "the baseline's", with its direction; `None` where none is known. It says what was
-    /// measured and no cause: the prompts of the two thirds differ, and there is no interval.
+    /// The drift in words, of the baseline's times that `whose` names ("the baseline's"), with its direction; `None` where none
+    /// is known. It says what was measured and no cause: the prompts of the two thirds differ, and there is no interval.
     #[must_use]
-    pub fn drift_in_words(&self) -> Option<String> {
+    pub fn drift_in_words(&self, whose: &str) -> Option<String> {
         let percent = 100.0 * (self.drift? - 1.0);
-        let course = "from the first third of the blocks to the last";
+        // A run that was continued, or made by several workers, has several sessions.
+        let course = "from the first third of the blocks to the last, in the session in which it moved most";
         Some(match percent.abs() < 0.05 {
-            true => format!("the baseline's median time did not change {course}"),
+            true => format!("{whose} median time did not change {course}"),
             false => {
                 let went = if percent > 0.0 { "rose" } else { "fell" };
-                format!("the baseline's median time {went} by {:.1} % {course}", percent.abs())
+                format!("{whose} median time {went} by {:.1} % {course}", percent.abs())
             }
         })
     }

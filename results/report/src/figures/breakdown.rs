@@ -1,7 +1,7 @@
 //! A score by a fact of the prompts: a row a group, in it the mean of each cell with its interval.
 
 use specimen_foundation::text::counted;
-use specimen_record::Summary;
+use specimen_record::{Better, Summary};
 
 use crate::ReportError;
 use crate::drawing::charts::dot_rows::{DotRow, DotRows, Series};
@@ -55,9 +55,10 @@ impl Breakdown {
                 dots: shown.iter().map(|cell| of(&cell.id).map(|own| (own.value, own.ci95))).collect(),
             }
         };
-        let better = match self.higher_is_better {
-            Some(true) => " (higher is better →)",
-            Some(false) => " (← lower is better)",
+        let better = match self.better {
+            Some(Better::Higher) => " (higher is better →)",
+            Some(Better::Lower) => " (← lower is better)",
+            Some(Better::NearerToBaseline) => " (nearer to the baseline's is better)",
             None => "",
         };
         let drawing = DotRows {

@@ -8,6 +8,7 @@ use crate::figures::confidence::Confidences;
 use crate::figures::draft_paths::PathSimilarities;
 use crate::figures::feature_pairs::PairMaps;
 use crate::figures::feature_rows::FeatureMaps;
+use crate::figures::reasons::by_reason;
 use crate::figures::risen_tokens::WindowGuesses;
 
 /// A figure, or the reason why it is not there.
@@ -82,10 +83,13 @@ impl<'d, T> ByCell<'d, T> {
                 None => found.left_out.push((&file.cell, file.why.as_deref().unwrap_or(missing))),
             }
         }
-        match (found.cells.is_empty(), found.left_out.first()) {
+        match (found.cells.is_empty(), found.left_out.is_empty()) {
             (false, _) => Ok(found),
-            (true, Some((cell, why))) => Err(format!("{cell}: {why}")),
-            (true, None) => Err(format!("the spec asks for no [[diagnostic]] `{name}`")),
+            (true, false) => {
+                let owned = found.left_out.iter().map(|(cell, why)| ((*cell).to_owned(), (*why).to_owned()));
+                Err(by_reason(&owned.collect::<Vec<_>>()))
+            }
+            (true, true) => Err(format!("the spec asks for no [[diagnostic]] `{name}`")),
         }
     }
 

@@ -53,6 +53,19 @@ pub(crate) struct Point {
     pub(crate) is_dominated: bool,
 }
 
+/// What every CSV of points has of one, see [`Pareto::point_fields`].
+pub(crate) const POINT_COLUMNS: [&str; 9] = [
+    "speedup",
+    "speedup_lo",
+    "speedup_hi",
+    "metric",
+    "quantity",
+    "unit",
+    "quality",
+    "quality_lo",
+    "quality_hi",
+];
+
 /// The plane.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pareto {
@@ -135,6 +148,8 @@ impl Pareto {
             _ if is_baseline => (1.0, None),
             Some(value) => (value, ratio.ci95),
             None if cell.n_images == 0 => return Err("it has no image".to_owned()),
+            // Of another program's images only the whole time could have a ratio.
+            None if cell.origin.is_some() => return Err(because(&cell.speedup_e2e.why, "speedup")),
             None => return Err(because(&ratio.why, "speedup")),
         };
         let metric = metric.ok_or_else(|| format!("`{}` was not scored", self.metric))?;
@@ -416,81 +431,69 @@ impl Pareto {
     /// The data as CSV, cells without a point at the end. `difference` is the paired one from the baseline, by which cells
     /// dominate, whatever is on the axis.
     pub(crate) fn csv(&self) -> Result<String, ReportError> {
-        let what = match self.is_difference {
-            true => format!("{}difference to the baseline", self.absolute()),
-            false => "value".to_owned(),
-        };
         let mut out = CsvText::new();
-        out.write_record([
-            "cell",
-            "guarantee",
-            "baseline",
-            "speedup",
-            "speedup_lo",
-            "speedup_hi",
-            "metric",
-            "quantity",
-            "unit",
-            "quality",
-            "quality_lo",
-            "quality_hi",
+        let columns = ["cell", "guarantee", "baseline"].into_iter().chain(POINT_COLUMNS);
+        out.write_record(columns.chain([
             "difference",
             "difference_lo",
             "difference_hi",
             "dominated",
             "why",
             "times",
-        ])?;
-        let bounds =
-            |ci: Option<[f64; 2]>| ci.map_or([String::new(), String::new()], |ci| ci.map(|v| v.to_string()));
+        ]))?;
         for point in &self.points {
-            let [x_lo, x_hi] = bounds(point.speedup_ci95);
-            let [y_lo, y_hi] = bounds(point.quality_ci95);
+            let start =
+                [point.cell.clone(), guarantee(point.guarantee).to_owned(), point.is_baseline.to_string()];
             let difference = point.paired.map_or_else(String::new, |(difference, _)| difference.to_string());
-            let [apart_lo, apart_hi] = bounds(point.paired.and_then(|(_, ci95)| ci95));
-            out.write_record([
-                point.cell.as_str(),
-                guarantee(point.guarantee),
-                &point.is_baseline.to_string(),
-                &point.speedup.to_string(),
-                &x_lo,
-                &x_hi,
-                &self.metric,
-                &what,
-                &self.unit,
-                &point.quality.to_string(),
-                &y_lo,
-                &y_hi,
-                &difference,
-                &apart_lo,
-                &apart_hi,
-                &point.is_dominated.to_string(),
-                "",
-                if self.is_end_to_end { "prompt to image" } else { "decode" },
-            ])?;
+            let [apart_lo, apart_hi] = ends(point.paired.and_then(|(_, ci95)| ci95));
+            let end = [
+                difference,
+                apart_lo,
+                apart_hi,
+                point.is_dominated.to_string(),
+                String::new(),
+                self.times().to_owned(),
+            ];
+            out.write_record(start.into_iter().chain(self.point_fields(Some(point))).chain(end))?;
         }
         for (cell, why) in &self.left_out {
-            out.write_record([
-                cell,
-                "",
-                "",
-                "",
-                "",
-                "",
-                &self.metric,
-                &what,
-                &self.unit,
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                why.as_str(),
-                "",
-            ])?;
+            let empty = String::new;
+            let start = [cell.clone(), empty(), empty()];
+            let end = [empty(), empty(), empty(), empty(), why.clone(), empty()];
+            out.write_record(start.into_iter().chain(self.point_fields(None)).chain(end))?;
         }
         Ok(out.into_text())
     }
+
+    /// The fields of [`POINT_COLUMNS`]; without a point those of the plane alone.
+    pub(crate) fn point_fields(&self, point: Option<&Point>) -> [String; 9] {
+        let number = |of: fn(&Point) -> f64| point.map(|point| of(point).to_string()).unwrap_or_default();
+        let [speed_lo, speed_hi] = ends(point.and_then(|point| point.speedup_ci95));
+        let [quality_lo, quality_hi] = ends(point.and_then(|point| point.quality_ci95));
+        let quantity = match self.is_difference {
+            true => format!("{}difference to the baseline", self.absolute()),
+            false => "value".to_owned(),
+        };
+        [
+            number(|point| point.speedup),
+            speed_lo,
+            speed_hi,
+            self.metric.clone(),
+            quantity,
+            self.unit.clone(),
+            number(|point| point.quality),
+            quality_lo,
+            quality_hi,
+        ]
+    }
+
+    /// What the speedups of the points are of, as the CSVs name it.
+    pub(crate) fn times(&self) -> &'static str {
+        if self.is_end_to_end { "prompt to image" } else { "decode" }
+    }
+}
+
+/// The ends of an interval as fields; empty without one.
+fn ends(ci95: Option<[f64; 2]>) -> [String; 2] {
+    ci95.map(|ends| ends.map(|end| end.to_string())).unwrap_or_default()
 }

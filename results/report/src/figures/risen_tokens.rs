@@ -24,7 +24,7 @@ impl<'d> WindowGuesses<'d> {
     pub(crate) fn of(files: &'d [DiagnosticFile]) -> Result<WindowGuesses<'d>, String> {
         let is_enough = |found: &&RisenTokens| found.correct.guesses.iter().any(|n| *n >= LEAST);
         let read = |file: &'d DiagnosticFile| file.risen_tokens.as_ref().filter(is_enough);
-        let missing = "too few guesses were scored in two iterations";
+        let missing = "too few guesses were scored in two iterations; the diagnostic needs more `images`";
         Ok(WindowGuesses { found: ByCell::of(files, "risen-tokens", read, missing)? })
     }
 

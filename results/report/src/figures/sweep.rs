@@ -10,7 +10,7 @@ use crate::ReportError;
 use crate::drawing::charts::curves::{Curve, CurvePanel, Curves, spans_a_log_axis};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::drawing::palette::series_color;
-use crate::figures::pareto::{Pareto, Point};
+use crate::figures::pareto::{POINT_COLUMNS, Pareto, Point};
 use crate::tables::conditions::conditions;
 use crate::tables::settings::{Settings, common_name, file_part, parameter, settings};
 use specimen_table::CsvText;
@@ -196,43 +196,17 @@ impl Sweep {
 
     fn csv(&self, plane: &Pareto) -> Result<String, ReportError> {
         let mut out = CsvText::new();
-        out.write_record([
-            "parameter",
-            "series",
-            "value",
-            "cell",
-            "speedup",
-            "speedup_lo",
-            "speedup_hi",
-            "metric",
-            "quality",
-            "quality_lo",
-            "quality_hi",
-            "why",
-        ])?;
+        let columns = ["parameter", "series", "value", "cell"].into_iter().chain(POINT_COLUMNS);
+        out.write_record(columns.chain(["why", "times"]))?;
         for (series, value, name) in
             self.series.iter().flat_map(|s| s.cells.iter().map(move |(value, name)| (s, value, name)))
         {
-            let bounds = |ci: Option<[f64; 2]>| {
-                ci.map_or([String::new(), String::new()], |ci| ci.map(|v| v.to_string()))
-            };
-            let mut line = vec![self.path.clone(), series.name.clone(), value.to_string(), name.clone()];
-            match plane.points.iter().find(|point| point.cell == *name) {
-                Some(p) => {
-                    line.push(p.speedup.to_string());
-                    line.extend(bounds(p.speedup_ci95));
-                    line.push(plane.metric.clone());
-                    line.push(p.quality.to_string());
-                    line.extend(bounds(p.quality_ci95));
-                    line.push(String::new());
-                }
-                None => {
-                    line.extend(vec![String::new(); 7]);
-                    let why = plane.left_out.iter().find(|(cell, _)| cell == name);
-                    line.push(why.map(|(_, why)| why.clone()).unwrap_or_default());
-                }
-            }
-            out.write_record(&line)?;
+            let start = [self.path.clone(), series.name.clone(), value.to_string(), name.clone()];
+            let point = plane.points.iter().find(|point| point.cell == *name);
+            let why = plane.left_out.iter().find(|(cell, _)| cell == name).map(|(_, why)| why.clone());
+            let times = point.map_or("", |_| plane.times());
+            let end = [why.unwrap_or_default(), times.to_owned()];
+            out.write_record(start.into_iter().chain(plane.point_fields(point)).chain(end))?;
         }
         Ok(out.into_text())
     }

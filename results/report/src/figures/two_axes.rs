@@ -8,7 +8,7 @@ use specimen_table::column_decimals;
 use crate::ReportError;
 use crate::drawing::charts::value_maps::{ValueMap, ValueMaps};
 use crate::drawing::figure::{Figure, Style, Words};
-use crate::figures::pareto::Pareto;
+use crate::figures::pareto::{POINT_COLUMNS, Pareto};
 use crate::tables::conditions::conditions;
 use crate::tables::settings::{Settings, file_part, parameter, settings};
 use specimen_table::CsvText;
@@ -164,41 +164,19 @@ impl TwoAxes {
     fn csv(&self, summary: &Summary, plane: &Pareto) -> Result<String, ReportError> {
         let mut out = CsvText::new();
         let [x, y] = &self.paths;
-        out.write_record([
-            x.as_str(),
-            y.as_str(),
-            "cell",
-            "speedup",
-            "speedup_lo",
-            "speedup_hi",
-            "metric",
-            "quality",
-            "quality_lo",
-            "quality_hi",
-            "accepted_per_step",
-            "nfe",
-        ])?;
+        let columns = [x.as_str(), y.as_str(), "cell"].into_iter().chain(POINT_COLUMNS);
+        out.write_record(columns.chain(["accepted_per_step", "nfe", "times"]))?;
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         for ((column, row), name) in &self.cells {
             let point = plane.points.iter().find(|point| point.cell == *name);
             let cell = summary.cell(name);
-            let bound = |ci: Option<[f64; 2]>, at: usize| number(ci.map(|ci| ci[at]));
-            let (speed_ci, quality_ci) =
-                (point.and_then(|p| p.speedup_ci95), point.and_then(|p| p.quality_ci95));
-            out.write_record([
-                self.values[0][*column].to_string(),
-                self.values[1][*row].to_string(),
-                name.clone(),
-                number(point.map(|p| p.speedup)),
-                bound(speed_ci, 0),
-                bound(speed_ci, 1),
-                plane.metric.clone(),
-                number(point.map(|p| p.quality)),
-                bound(quality_ci, 0),
-                bound(quality_ci, 1),
+            let start = [self.values[0][*column].to_string(), self.values[1][*row].to_string(), name.clone()];
+            let end = [
                 number(cell.and_then(|cell| cell.accepted_per_step)),
                 number(cell.and_then(|cell| cell.nfe)),
-            ])?;
+                point.map_or("", |_| plane.times()).to_owned(),
+            ];
+            out.write_record(start.into_iter().chain(plane.point_fields(point)).chain(end))?;
         }
         Ok(out.into_text())
     }

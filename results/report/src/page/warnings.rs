@@ -94,8 +94,11 @@ fn of_times(summary: &Summary, caution: &mut impl FnMut(&'static str, String)) {
         return;
     };
     let drifts = quality.drift.is_some_and(|drift| !(1.0 / DRIFT..=DRIFT).contains(&drift));
-    if let Some(words) = quality.drift_in_words().filter(|_| drifts) {
-        let words = words.replacen("the", "The", 1);
+    if let Some(words) = summary.drift_in_words().filter(|_| drifts) {
+        let words = match words.strip_prefix("the ") {
+            Some(rest) => format!("The {rest}"),
+            None => words,
+        };
         caution(
             "Drift",
             format!(

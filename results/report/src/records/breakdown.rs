@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polars::prelude::*;
-use specimen_record::{RunDir, Summary};
+use specimen_record::{Better, RunDir, Summary};
 use specimen_stats::{
     averages::bootstrap_mean_over_groups,
     bootstrap::{BootstrapPlan, N_RESAMPLES},
@@ -40,7 +40,7 @@ pub(crate) struct Breakdown {
     /// The metric's name, and the protocol it is under.
     pub(crate) metric: String,
     pub(crate) protocol: String,
-    pub(crate) higher_is_better: Option<bool>,
+    pub(crate) better: Option<Better>,
     /// The groups, the baseline's best first.
     pub(crate) groups: Vec<Group>,
     /// Whether a prompt is in more than one of them.
@@ -150,14 +150,11 @@ fn of_score(
     }
     let means = scored.group_by_stable(["group", "cell"])?.apply(|group| mean_row(&group))?;
     let (metric, protocol) = score[SCORE.len()..].split_once('@').unwrap_or((&score[SCORE.len()..], ""));
-    let direction = |cell: &specimen_record::CellSummary| {
-        cell.metrics.iter().find(|own| own.metric == metric).and_then(|own| own.higher_is_better)
-    };
     let mut breakdown = Breakdown {
         fact: fact.name.clone(),
         metric: metric.to_owned(),
         protocol: protocol.to_owned(),
-        higher_is_better: summary.cells.iter().find_map(direction),
+        better: summary.better(metric),
         groups: grouped(&means, summary)?,
         overlap: rows.overlap,
     };
@@ -267,9 +264,19 @@ fn grouped(means: &DataFrame, summary: &Summary) -> Result<Vec<Group>, ReportErr
 }
 
 impl Breakdown {
+    /// The direction of a column; none where only the distance from the baseline counts.
+    fn higher_is_better(&self) -> Option<bool> {
+        match self.better {
+            Some(Better::Higher) => Some(true),
+            Some(Better::Lower) => Some(false),
+            Some(Better::NearerToBaseline) | None => None,
+        }
+    }
+
     /// Groups by the value of their first cell, which is the baseline where there is one: the best first.
     fn order(&mut self) {
-        let sign = if self.higher_is_better == Some(false) { 1.0 } else { -1.0 };
+        let is_ascending = matches!(self.better, Some(Better::Lower | Better::NearerToBaseline));
+        let sign = if is_ascending { 1.0 } else { -1.0 };
         let value = |group: &Group| group.cells.first().map_or(f64::INFINITY, |cell| sign * cell.value);
         self.groups.sort_by(|a, b| value(a).total_cmp(&value(b)).then_with(|| a.name.cmp(&b.name)));
     }
@@ -378,16 +385,20 @@ pub(crate) fn breakdown_table(summary: &Summary, found: &[Breakdown]) -> Table {
         };
         let name = &breakdown.metric;
         table.push(
-            Head::number(name, "", breakdown.higher_is_better),
+            Head::number(name, "", breakdown.higher_is_better()),
             column(&|cell| Some((cell.value, cell.ci95))),
         );
         if cells.iter().flatten().any(|cell| cell.difference.is_some()) {
             table.push(
-                Head::number(&format!("Δ {name}"), "", breakdown.higher_is_better),
+                Head::number(&format!("Δ {name}"), "", breakdown.higher_is_better()),
                 column(&|cell| cell.difference),
             );
         }
-        table.legend.push(format!("{name}: by {}.", breakdown.protocol));
+        let nearer = match breakdown.better {
+            Some(Better::NearerToBaseline) => "; Δ nearer to 0 is better for cells that are not exact",
+            _ => "",
+        };
+        table.legend.push(format!("{name}: by {}{nearer}.", breakdown.protocol));
     }
     table.legend.push(
         format!(

@@ -74,7 +74,8 @@ pub(crate) fn few_images(summary: &Summary) -> Option<String> {
     let prompts = |n: u64| Observations { n, of: ObservedUnit::Prompts };
     let of = |cell: &CellSummary| {
         let pairs = cell.metrics.iter().filter_map(|metric| Some(prompts(metric.vs_baseline?.n)));
-        let known = pairs.chain(cell.speedup.observations).chain([prompts(cell.n_images)]);
+        let ratios = [&cell.speedup, &cell.speedup_e2e].into_iter().filter_map(|ratio| ratio.observations);
+        let known = pairs.chain(ratios).chain([prompts(cell.n_images)]);
         known.min_by_key(|found| found.n)
     };
     let made = || summary.cells.iter().filter(|cell| cell.n_images > 0);
@@ -179,11 +180,7 @@ fn timing(summary: &Summary) -> Option<String> {
     let is_repeated =
         |cell: &CellSummary| cell.timing_quality.as_ref().is_some_and(|of| of.n_timed > cell.n_images);
     let several = fewest < most && summary.cells.iter().any(is_repeated);
-    let of_session = if several { " of the session in which it moved most" } else { "" };
-    let drift = quality
-        .drift_in_words()
-        .map(|words| format!("{words}{of_session}"))
-        .or_else(|| without(TimingQuantity::Drift, "the drift"));
+    let drift = summary.drift_in_words().or_else(|| without(TimingQuantity::Drift, "the drift"));
     let sessions = several.then(|| {
         format!(
             "cells were timed {fewest} to {most} times: seconds are of the sessions that timed all cells, a speedup is of all \
@@ -229,10 +226,10 @@ pub(crate) fn faults(summary: &Summary) -> Vec<String> {
 fn n_of(summary: &Summary, metric: &str, protocol: &str) -> String {
     let metrics = summary.cells.iter().flat_map(|c| &c.metrics);
     let all: Vec<_> = metrics.filter(|m| m.metric == metric && m.protocol == protocol).collect();
-    let has_none = all.iter().all(|m| m.value.is_none());
-    let n: Vec<u64> = all.iter().filter(|m| has_none || m.value.is_some()).map(|m| m.n).collect();
+    let n: Vec<u64> = all.iter().filter(|m| m.value.is_some()).map(|m| m.n).collect();
     match (n.iter().min(), n.iter().max()) {
         (Some(low), Some(high)) if low != high => format!("n = {low} to {high}"),
-        (low, _) => format!("n = {}", low.copied().unwrap_or_default()),
+        (Some(low), _) => format!("n = {low}"),
+        (None, _) => "no value".to_owned(),
     }
 }

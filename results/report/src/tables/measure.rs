@@ -313,8 +313,8 @@ impl Measure {
                 let versus = scored.and_then(|m| m.vs_baseline);
                 let distance = versus.map(|versus| versus.distance());
                 let why = match (scored, cell.guarantee, &cell.baseline) {
-                    (_, Guarantee::Exact, _) => BY_CHANCE.to_owned(),
                     _ if cell.is_baseline() => "it is the baseline".to_owned(),
+                    (_, Guarantee::Exact, _) => BY_CHANCE.to_owned(),
                     (None, ..) => "not scored for this cell".to_owned(),
                     (Some(MetricSummary { why: Some(why), .. }), ..) => why.clone(),
                     (Some(_), _, None) => "it has no baseline".to_owned(),

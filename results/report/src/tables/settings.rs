@@ -1,6 +1,6 @@
 //! The configuration of every cell as the resolved spec has it, leaf by leaf, and what the names of cells share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use specimen_record::Summary;
@@ -20,7 +20,28 @@ pub(crate) struct Settings {
 /// The cells of a summary's spec, in its order; empty without a spec.
 pub(crate) fn settings(summary: &Summary) -> Vec<Settings> {
     let cells = summary.spec["cells"].as_array().map_or(&[][..], Vec::as_slice);
-    cells.iter().filter_map(settings_of).collect()
+    let mut found: Vec<Settings> = cells.iter().filter_map(settings_of).collect();
+    add_defaults_of_axes(cells, &mut found);
+    found
+}
+
+/// Puts the values of axes back that a resolved spec leaves out, because they are what it takes without the key
+/// (`model.batch = 1`): at the path that the same axis sets in other cells.
+fn add_defaults_of_axes(cells: &[Value], found: &mut [Settings]) {
+    let paths: BTreeSet<String> = found.iter().flat_map(|cell| cell.leaves.keys().cloned()).collect();
+    for cell in found {
+        let spec = cells.iter().find(|spec| spec["name"] == cell.name.as_str());
+        let params = spec.and_then(|spec| spec["params"].as_object()).into_iter().flatten();
+        for (label, value) in params {
+            let is_named = |path: &&String| parameter(path) == label || path.ends_with(&format!(".{label}"));
+            let is_there = cell.leaves.keys().any(|path| is_named(&path));
+            let mut of_others = paths.iter().filter(is_named);
+            // Where two settings have the name, the label does not say which of them the axis sets.
+            if let (false, Some(path), None) = (is_there, of_others.next(), of_others.next()) {
+                cell.leaves.insert(path.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// One cell of a resolved spec; `None` where it has no name.
@@ -114,6 +135,8 @@ pub(crate) fn labels(name: &str) -> Option<(&str, Vec<&str>)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -133,6 +156,20 @@ mod tests {
             common_name(&["085-0625-by-cascade", "085-05-by-cascade", "08-05-by-cascade"], tau),
             "by-cascade"
         );
+    }
+
+    #[test]
+    fn the_value_of_an_axis_is_there_where_the_spec_leaves_it_out() {
+        let cell = |name: &str, batch: u32, model: Value| json!({"name": name, "base": "c", "params": {"batch": batch}, "model": model});
+        let cells = [
+            cell("c[batch=1]", 1, json!({"name": "tiny"})),
+            cell("c[batch=4]", 4, json!({"name": "tiny", "batch": 4})),
+            json!({"name": "written", "base": "written", "params": {}, "model": {"name": "tiny"}}),
+        ];
+        let mut found: Vec<Settings> = cells.iter().filter_map(settings_of).collect();
+        add_defaults_of_axes(&cells, &mut found);
+        let batch = |at: usize| found[at].leaves.get("model.batch").cloned();
+        assert_eq!((batch(0), batch(1), batch(2)), (Some(json!(1)), Some(json!(4)), None));
     }
 
     #[test]

@@ -46,7 +46,10 @@ pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
 pub fn table_columns() -> Vec<(String, String, &'static str)> {
     let texts = TEXTS.iter().chain(&COUNTS).map(|(name, what)| ((*name).to_owned(), String::new(), *what));
     let measures =
-        Measure::FIXED.iter().map(|(measure, what)| (measure.key(), measure.unit().to_owned(), *what));
+        // Tables for people show percents, the CSV has the shares.
+        Measure::FIXED
+            .iter()
+            .map(|(measure, what)| (measure.key(), measure.unit().replacen("% of", "share of", 1), *what));
     texts
         .chain(measures)
         .chain([("why".to_owned(), String::new(), "why values or intervals are missing")])

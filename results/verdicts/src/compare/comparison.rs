@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use specimen_experiments::goal::OF_TIMES;
 use specimen_foundation::names::known_names;
-use specimen_record::{CellSummary, Mix, Origin, TimingQuality};
+use specimen_record::{CellSummary, Mix, ObservedUnit, Origin};
 use specimen_stats::multiple_tests::holm;
 
 pub use super::pair::{Estimate, Scale, estimate};
@@ -79,6 +80,8 @@ pub struct Row {
     /// The estimate.
     #[serde(flatten)]
     pub estimate: Estimate,
+    /// What its `n` counts.
+    pub observed: ObservedUnit,
     /// p value after Holm's correction over the cells of this measure.
     pub p_holm: Option<f64>,
     /// Whether that is below 0.05 and the interval excludes no change; never without an interval.
@@ -200,14 +203,13 @@ fn why_no_pairs((a, of_a): (&RunValues, &str), (b, of_b): (&RunValues, &str)) ->
 }
 
 fn side(run: &RunValues) -> Side {
-    let quality = run.summary.timing_quality.as_ref();
     Side {
         name: run.summary.name.clone(),
         is_imported: run.summary.is_imported(),
         plan_digest: run.summary.plan_digest.as_str().to_owned(),
         result_digest: run.summary.result_digest.as_str().to_owned(),
-        drift: quality.and_then(|quality| quality.drift),
-        drift_in_words: quality.and_then(TimingQuality::drift_in_words),
+        drift: run.summary.timing_quality.as_ref().and_then(|quality| quality.drift),
+        drift_in_words: run.summary.drift_in_words(),
     }
 }
 
@@ -367,6 +369,12 @@ impl Both<'_> {
         Ok(())
     }
 
+    /// What times are observed by; batches where one side's are.
+    fn observed(&self) -> ObservedUnit {
+        let of = [self.a.observed_by(&self.cell_a.id), self.b.observed_by(&self.cell_b.id)];
+        if of.contains(&ObservedUnit::Batches) { ObservedUnit::Batches } else { ObservedUnit::Prompts }
+    }
+
     /// Takes an estimate into the table; without one, says why there is none.
     fn keep(
         &self,
@@ -375,16 +383,27 @@ impl Both<'_> {
         protocol: Option<&str>,
         estimate: Option<Estimate>,
     ) {
-        match estimate {
-            Some(estimate) => found.rows.push(Row {
+        let observed = match OF_TIMES.contains(&measure) {
+            true => self.observed(),
+            false => ObservedUnit::Prompts,
+        };
+        match (estimate, observed) {
+            (Some(estimate), _) => found.rows.push(Row {
                 cell: self.name(),
                 measure: measure.to_owned(),
                 protocol: protocol.map(str::to_owned),
                 estimate,
+                observed,
                 p_holm: None,
                 significant: false,
             }),
-            None => self.refuse(found, measure, None, "fewer than two prompts have a value in both runs"),
+            (None, ObservedUnit::Prompts) => {
+                self.refuse(found, measure, None, "fewer than two prompts have a value in both runs");
+            }
+            (None, ObservedUnit::Batches) => {
+                let why = "fewer than two batches of the same images were timed on both sides";
+                self.refuse(found, measure, None, why);
+            }
         }
     }
 
@@ -423,6 +442,12 @@ impl Both<'_> {
 fn lacking(side: &str, cell: &CellSummary, metric: &str) -> String {
     match absent(cell, metric) {
         Some(why) => format!("{side} has no values of it: {why}"),
+        // Of an import it depends on what it brought.
+        None if cell.origin == Some(Origin::Imported) => {
+            format!(
+                "{side} has no values of it; `specimen score` says whether it can compute them for an import"
+            )
+        }
         None => format!("{side} has no values of it; `specimen score` can compute them"),
     }
 }
@@ -471,6 +496,7 @@ mod tests {
             cell: "c".to_owned(),
             measure: "decode_s".to_owned(),
             protocol: None,
+            observed: ObservedUnit::Prompts,
             estimate: Estimate {
                 scale: Scale::Ratio,
                 n: 8,

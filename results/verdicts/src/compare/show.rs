@@ -1,7 +1,8 @@
 //! A comparison as a table.
 
+use specimen_record::ObservedUnit;
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
-use specimen_table::{Column, Entry, Section, Table, fixed, plain, with_interval};
+use specimen_table::{Column, Entry, Section, Table, deciding_interval, fixed, plain};
 
 use super::comparison::{Comparison, Row, Same, Scale, Side};
 
@@ -22,13 +23,13 @@ impl Comparison {
             self.rows.iter().map(|row| Entry::plain(&of(row))).collect()
         };
         table.push(Column::text("cell"), texts(&|row| row.cell.clone()));
-        table.push(Column::number("n", "prompts", None), texts(&|row| row.estimate.n.to_string()));
+        table.push(Column::number("n", "prompts", None), texts(&n_observed));
         table.push(Column::number("A", "", None), texts(&|row| number(row.estimate.a)));
         table.push(Column::number("B", "", None), texts(&|row| number(row.estimate.b)));
         let estimate = |row: &Row| {
             let (value, ends) = (row.estimate.value, row.estimate.ci95);
             match ends {
-                Some([low, high]) => with_interval(value, ends, decimals(high - low), true),
+                Some([low, high]) => deciding_interval(value, ends, &[no_change(row)], decimals(high - low)),
                 None => number(value),
             }
         };
@@ -38,7 +39,7 @@ impl Comparison {
         table.push(Column::number("detectable", "", None), texts(&detectable));
         table.legend.push(
             "B against A: B minus A, paired prompt by prompt; of seconds A over B (above 1: B is faster), the ratio of \
-             mean times. Speedup: that of a run's table, the baseline's mean time over the cell's. In brackets: 95 % \
+             mean times. Speedup: of each run on its own, the baseline's mean time over the cell's, on the prompts that both runs timed. In brackets: 95 % \
              interval. p: two-sided by Student's t, of ratios on their logarithms, Holm-corrected over the cells of a measure; a \
              difference counts only where interval and p agree. Detectable: what this \
              many pairs would have found with 80 % power."
@@ -140,8 +141,21 @@ fn p_value(p: Option<f64>) -> String {
     }
 }
 
+/// The number of pairs, and what they are where they are no prompts.
+fn n_observed(row: &Row) -> String {
+    match row.observed {
+        ObservedUnit::Prompts => row.estimate.n.to_string(),
+        ObservedUnit::Batches => format!("{} {}", row.estimate.n, row.observed),
+    }
+}
+
+/// The value of a row that says that nothing changed.
+fn no_change(row: &Row) -> f64 {
+    if row.estimate.scale == Scale::Ratio { 1.0 } else { 0.0 }
+}
+
 fn verdict(row: &Row) -> String {
-    let (estimate, no_change) = (&row.estimate, if row.estimate.scale == Scale::Ratio { 1.0 } else { 0.0 });
+    let (estimate, no_change) = (&row.estimate, no_change(row));
     let direction = match (estimate.scale, estimate.value > no_change) {
         (Scale::Ratio, true) => "B is faster",
         (Scale::Ratio, false) => "B is slower",

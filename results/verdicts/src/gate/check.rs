@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use specimen_foundation::names::nearest;
+use serde_json::Value;
+use specimen_foundation::{names::nearest, text::first_named};
 use specimen_record::{CellSummary, PlanFile, Summary, compare_json, described};
 
 use super::baseline::Baseline;
@@ -11,6 +12,9 @@ use super::judge::judge;
 use super::rules::{Bound, Direction, Rule, Rules, percent};
 use crate::VerdictError;
 use crate::measured::{self, Measured};
+
+/// Cells that a sentence names, at most.
+const MOST_NAMED: usize = 8;
 
 /// What a gate found. Scripts rely on `passed` and on the fields of [`Check`]; fields are added, never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -60,8 +64,27 @@ pub struct Skipped {
 /// In which settings a run is another experiment than the baseline's, in words.
 fn differences(baseline: &Summary, run: &Summary) -> String {
     let of = |summary: &Summary| PlanFile::with_cells_by_name(&PlanFile::identity_of(&summary.spec));
-    described(&compare_json(&of(baseline), &of(run)))
-        .unwrap_or_else(|| "the specs are the same, but not the prompts or seeds of the images".to_owned())
+    let (mut old, mut new) = (of(baseline), of(run));
+    let gone = take_cells_not_in(&mut old, &new);
+    let added = take_cells_not_in(&mut new, &old);
+    let named = |names: Vec<String>, whose: &str| {
+        (!names.is_empty()).then(|| format!("only {whose} has the cells {}", first_named(&names, MOST_NAMED)))
+    };
+    let parts = [named(gone, "the baseline"), named(added, "the run"), described(&compare_json(&old, &new))];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => "the specs are the same, but not the prompts or seeds of the images".to_owned(),
+        false => parts.join("; "),
+    }
+}
+
+/// Takes the cells out of `plan` that `other` has not, and returns their names. A whole cell as JSON tells less.
+fn take_cells_not_in(plan: &mut Value, other: &Value) -> Vec<String> {
+    let Some(cells) = plan["cells"].as_object_mut() else { return Vec::new() };
+    let alone: Vec<String> =
+        cells.keys().filter(|name| other["cells"].get(name.as_str()).is_none()).cloned().collect();
+    cells.retain(|name, _| !alone.contains(name));
+    alone
 }
 
 /// Compares `runs` (the run, then its reruns) with the baseline. `runner` is the label of the machine that ran them.

@@ -82,7 +82,8 @@ impl BoundCheck {
         let text = constraint.text.clone();
         // A bound that the baseline itself misses asks for more than being near it, and is taken as it is.
         let is_around = constraint.of_baseline == 1.0 && sign(constraint) * constraint.plus >= 0.0;
-        let constraint = &match is_nearer && is_around {
+        let is_around = is_nearer && is_around;
+        let constraint = &match is_around {
             true => nearer_side(constraint, value, baseline),
             false => constraint.clone(),
         };
@@ -97,7 +98,11 @@ impl BoundCheck {
             reading: reading(value)?,
             bound: reference.map(|reference| constraint.bound(reference)),
             slack: slack.value(),
-            slack_interval: slack.interval(confidence)?,
+            slack_interval: slack.interval(confidence)?.map(|[low, high]| match is_around {
+                // No distance is below 0, so nothing keeps the bound by more than the whole amount.
+                true => [low, high.min(constraint.plus.abs())],
+                false => [low, high],
+            }),
             is_by_construction,
             prompts_to_decide: None,
         };
@@ -189,7 +194,8 @@ fn nearer_side(constraint: &Constraint, value: &Sample, baseline: &Sample) -> Co
 /// How far inside the bound the baseline itself is, whose distribution an exact method has.
 fn slack_by_construction(constraint: &Constraint, value: &Sample, baseline: &Sample) -> Sample {
     if constraint.of_baseline == 1.0 {
-        let slack = sign(constraint) * constraint.plus;
+        // No sign of a zero: the margin of `<=ar` is 0.
+        let slack = sign(constraint) * constraint.plus + 0.0;
         return Sample::Whole { value: slack, ci95: Some([slack; 2]) };
     }
     let known = if baseline.value().is_some() { baseline } else { value };
@@ -272,6 +278,10 @@ mod tests {
             assert_eq!(standing(&constraint, -0.2), (BudgetStatus::Meets, 0.1));
             assert_eq!(standing(&constraint, -0.5), (BudgetStatus::Misses, -0.2));
         }
+        let noisy = prompts(&[1.4, 4.6, 2.3, 8.8, 4.3, 6.9]);
+        let sides = Sides { value: &noisy, baseline: &baseline, is_by_construction: false, is_nearer: true };
+        let [low, high] = BoundCheck::of(&at_most(1.0, 0.3), sides, 0.99).unwrap().slack_interval.unwrap();
+        assert!(low < 0.0 && high == 0.3, "nothing is inside by more than the whole amount: {low} {high}");
         assert_eq!(
             standing(&at_most(0.0, 5.0), -3.0).0,
             BudgetStatus::Meets,

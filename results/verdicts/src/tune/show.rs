@@ -1,6 +1,8 @@
 //! A tuning for people and as CSV.
 
-use specimen_table::{Column, Entry, Section, Table, column_decimals, deciding, fixed, plain, with_interval};
+use specimen_table::{
+    Column, Entry, Section, Table, column_decimals, deciding_interval, fixed, plain, with_interval,
+};
 
 use super::{
     bound::{BoundCheck, BudgetStatus, Reading},
@@ -52,7 +54,8 @@ impl Tuning {
         let has_exact = self.trials().any(|trial| trial.budget.iter().any(|held| held.is_by_construction));
         let exact = match has_exact {
             true => {
-                " `exact`: the method samples from the target's distribution, so no bound of quality drops it."
+                " `exact`: the method samples from the target's distribution, so its margin is that of the baseline, whatever its \
+                 own images have, and no bound of quality drops it."
             }
             false => "",
         };
@@ -223,13 +226,14 @@ fn bounds(held: &[&BoundCheck], table: &mut Table) -> Vec<Entry> {
                 format!("{value}: {} exact", plain(slack))
             }
             Some(slack) => {
-                let mark = if h.is_decided() { "" } else { " ?" };
-                // 0.00 would not show on which side of the bound it is.
-                let shown = |margin: f64| deciding(margin, &[0.0], decimals);
-                let slack = match h.slack_interval {
-                    Some([low, high]) => format!("{} [{}, {}]", shown(slack), shown(low), shown(high)),
-                    None => shown(slack),
+                let mark = match (h.is_by_construction, h.is_decided()) {
+                    (true, true) => " exact",
+                    (true, false) => " exact ?",
+                    (false, true) => "",
+                    (false, false) => " ?",
                 };
+                // 0.00 would not show on which side of the bound it is.
+                let slack = deciding_interval(slack, h.slack_interval, &[0.0], decimals);
                 format!("{value}: {slack}{mark}")
             }
             None => format!("{value} ?"),

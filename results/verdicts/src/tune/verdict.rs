@@ -1,7 +1,7 @@
 //! What came of a tuning, and how it is said.
 
 use serde::{Deserialize, Serialize};
-use specimen_table::{column_decimals, fixed, with_interval};
+use specimen_table::{column_decimals, deciding_interval, fixed};
 
 use super::{
     bound::{BoundCheck, BudgetStatus},
@@ -83,6 +83,9 @@ pub struct NearMiss {
     pub by: f64,
     /// The interval of that, at the confidence of the tuning.
     pub interval: Option<[f64; 2]>,
+    /// Whether this is how its baseline misses it, whose distribution it has.
+    #[serde(default)]
+    pub is_by_construction: bool,
 }
 
 impl Tuning {
@@ -175,6 +178,11 @@ impl Tuning {
                 let method = self.settings.iter().find(|known| known.name == *setting);
                 let method = method.map(|known| format!(" It is {}.", known.method)).unwrap_or_default();
                 let (open, rivals) = (self.left_open(undecided), rivals_said(rivals));
+                if self.budget.is_empty() {
+                    return format!(
+                        "`{setting}` is the best. There is no bound that held-out prompts could refute.{method}"
+                    );
+                }
                 let by = if undecided.is_empty() { "" } else { " by its means" };
                 format!(
                     "`{setting}` is the best inside the budget; held-out prompts confirm it{by}.{method}{open}{rivals}"
@@ -266,8 +274,10 @@ impl NearMiss {
     /// `nfe<=100 by 5.9 [4.1, 7.6]`.
     fn said(&self) -> String {
         let decimals = column_decimals(&[(self.by, self.interval)]);
-        let by = with_interval(self.by, self.interval, decimals, true);
-        format!("{} by {by}", self.constraint)
+        let by = deciding_interval(self.by, self.interval, &[0.0], decimals);
+        let whose =
+            if self.is_by_construction { " as the baseline does, whose distribution it has" } else { "" };
+        format!("{} by {by}{whose}", self.constraint)
     }
 
     fn is_certain(&self) -> bool {
@@ -288,6 +298,7 @@ fn misses(placed: &RankedTrial) -> Vec<NearMiss> {
             constraint: held.constraint.clone(),
             by: -slack,
             interval: held.slack_interval.map(|[low, high]| [-high, -low]),
+            is_by_construction: held.is_by_construction,
         };
         Some((miss, share))
     });
