@@ -142,6 +142,9 @@ fn likelihood_of_relaxed_cells_has_no_direction_but_the_baselines() {
     );
     let said = "target-nll: by target-nll@v1; Δ nearer to 0 is better for cells that are not exact.";
     assert!(table.legend.iter().any(|line| line == said), "{:?}", table.legend);
+    let said = "Exact, so that a Δ is chance whatever its interval: ";
+    let exact = table.legend.iter().find_map(|line| line.strip_prefix(said)).unwrap();
+    assert!(!exact.contains("ar,") && exact.contains("sd-tree13"), "{exact}");
 }
 
 #[test]

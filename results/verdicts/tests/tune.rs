@@ -349,6 +349,17 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
 }
 
 #[test]
+fn a_best_setting_that_is_slower_than_plain_decoding_is_said_to_be() {
+    let said = |speedup: f64| {
+        let mut done = confirmed(four(), (0.5, 0.1));
+        done.confirmation.as_mut().unwrap().trial.objective.value = Some(speedup);
+        done.said()
+    };
+    assert!(said(0.9).contains(" Plain decoding is faster, by the held-out prompts."), "{}", said(0.9));
+    assert!(!said(1.1).contains("Plain decoding"), "{}", said(1.1));
+}
+
+#[test]
 fn the_margin_of_an_exact_setting_is_said_to_be_the_baselines() {
     let exact = |slack: (f64, f64)| {
         let held = BoundCheck { is_by_construction: true, ..bound(Some(slack)) };

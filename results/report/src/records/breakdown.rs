@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polars::prelude::*;
-use specimen_record::{Better, RunDir, Summary};
+use specimen_record::{Better, Guarantee, RunDir, Summary};
 use specimen_stats::{
     averages::bootstrap_mean_over_groups,
     bootstrap::{BootstrapPlan, N_RESAMPLES},
@@ -407,6 +407,17 @@ pub(crate) fn breakdown_table(summary: &Summary, found: &[Breakdown]) -> Table {
              is expected to be off."
         ),
     );
+    let is_exact = |cell: &&specimen_record::CellSummary| {
+        cell.guarantee == Guarantee::Exact
+            && !cell.is_baseline()
+            && names.iter().any(|(_, known)| *known == cell.id)
+    };
+    let exact: Vec<&str> = summary.cells.iter().filter(is_exact).map(|cell| cell.id.as_str()).collect();
+    if !exact.is_empty() {
+        table
+            .legend
+            .push(format!("Exact, so that a Δ is chance whatever its interval: {}.", exact.join(", ")));
+    }
     if found[0].overlap {
         table.legend.push(format!("A prompt with several values of {fact} is in each of these groups."));
     }

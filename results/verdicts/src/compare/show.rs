@@ -39,7 +39,8 @@ impl Comparison {
         table.push(Column::number("detectable", "", None), texts(&detectable));
         table.legend.push(
             "B against A: B minus A, paired prompt by prompt; of seconds A over B (above 1: B is faster), the ratio of \
-             mean times. Speedup: of each run on its own, the baseline's mean time over the cell's, on the prompts that both runs timed. In brackets: 95 % \
+             mean times. Speedup: of each run on its own, the baseline's mean time over the cell's, on the prompts that both runs timed, over all their sessions; \
+             seconds are of the sessions that timed all cells. In brackets: 95 % \
              interval. p: two-sided by Student's t, of ratios on their logarithms, Holm-corrected over the cells of a measure; a \
              difference counts only where interval and p agree. Detectable: what this \
              many pairs would have found with 80 % power."

@@ -169,6 +169,15 @@ impl Tuning {
         }
     }
 
+    /// That the best is no faster than the baseline, whose speedup is 1.
+    fn slower_than_plain(&self) -> &'static str {
+        let value = self.confirmation.as_ref().and_then(|held_out| held_out.trial.objective.value);
+        match self.objective.starts_with("speedup") && value.is_some_and(|value| value < 1.0) {
+            true => " Plain decoding is faster, by the held-out prompts.",
+            false => "",
+        }
+    }
+
     /// The verdict in sentences.
     #[must_use]
     pub fn said(&self) -> String {
@@ -178,6 +187,7 @@ impl Tuning {
                 let method = self.settings.iter().find(|known| known.name == *setting);
                 let method = method.map(|known| format!(" It is {}.", known.method)).unwrap_or_default();
                 let (open, rivals) = (self.left_open(undecided), rivals_said(rivals));
+                let method = method + self.slower_than_plain();
                 if self.budget.is_empty() {
                     return format!(
                         "`{setting}` is the best. There is no bound that held-out prompts could refute.{method}"
