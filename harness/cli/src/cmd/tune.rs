@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::Args;
 use specimen_experiments::{
     goal::Goal,
@@ -113,16 +112,24 @@ pub(crate) fn saved(folder: &Path) -> anyhow::Result<Option<Tuning>> {
         return Ok(None);
     }
     let bytes = read_bounded(&path, MAX_BYTES)?;
-    let no_tuning = || format!("{}: no tuning of this version of the program", path.display());
-    Ok(Some(serde_json::from_slice(&bytes).with_context(no_tuning)?))
+    let tuning = serde_json::from_slice(&bytes).map_err(|error| unreadable(&path, &error))?;
+    Ok(Some(tuning))
+}
+
+/// A trace that is damaged, or of another version of the program. The runs below it hold all that was measured.
+fn unreadable(path: &Path, error: &serde_json::Error) -> CliError {
+    CliError::Missing(format!(
+        "{}: no tuning of this version of the program: {error}; remove the file and run the same `tune` again, which takes \
+         the runs that are there",
+        path.display()
+    ))
 }
 
 /// Refuses a folder with another tuning, whose answer would be lost.
 fn check_same(out: &Path, tuning: &Tuning) -> anyhow::Result<()> {
     let path = out.join(TRACE);
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
-    let before: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("{}: no tuning", path.display()))?;
+    let before: serde_json::Value = serde_json::from_str(&text).map_err(|error| unreadable(&path, &error))?;
     let now = serde_json::to_value(tuning)?;
     let differing: Vec<&str> = [
         ("name", "the name of the spec"),

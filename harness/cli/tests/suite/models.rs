@@ -199,9 +199,9 @@ fn help_names_every_model_and_a_model_of_captions_needs_its_guidance() {
     desk.fails(&["generate", "x", "--seed", "1", "--model", "janus-toi"], 2, &["janus-toi"]);
 }
 
-/// The same tokens, in f32 on a CPU, whichever way a step runs: every drafter, and skipped verifications. Logits are rounded
-/// otherwise, which moves a draw of one in some tens of images, as measured on a processor with AVX2; a step that computes
-/// something else moves draws of every image, and among its first tokens.
+/// The same tokens, in f32 on a CPU, whichever way a step runs: every drafter, and skipped verifications. On a
+/// processor with AVX2 one in some tens of images differs; that logits are rounded otherwise is likely and was not examined. A
+/// step that computes something else throughout moves draws of every image, and among its first tokens.
 #[test]
 fn steps_over_buffers_draw_the_same_tokens() {
     let desk = Desk::new();

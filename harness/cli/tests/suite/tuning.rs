@@ -101,6 +101,11 @@ fn a_tuning_that_lies_there_is_continued_and_comes_out_the_same() {
         "rungs   1 of at most 2 done, ",
         "verdict No verdict yet",
     ]);
+    // A damaged trace is said to be one, and what to do.
+    fs::write(desk.path("t/tune.json"), "{\"schema\": 1, \"na").unwrap();
+    for command in [&["status", "t"][..], &args[..]] {
+        desk.fails(command, 4, &["t/tune.json: no tuning", "remove the file and run the same `tune` again"]);
+    }
     // As a kill between the rungs leaves it: the first is whole, the second has lost what a worker had not finished.
     fs::remove_dir_all(desk.path("t/held-out")).unwrap();
     fs::remove_file(desk.path("t/tune.json")).unwrap();
