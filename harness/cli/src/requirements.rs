@@ -277,24 +277,20 @@ fn missing_heads(model: &ModelSpec, root: Option<&DataRoot>) -> Vec<Missing> {
 /// are part of the binary.
 fn unfetched(name: &str, places: &Places) -> Vec<Missing> {
     let Ok(model) = entry(name) else { return Vec::new() };
-    let of_part = |part: &Entry| {
-        let files = places.missing(part);
-        (!files.is_empty()).then(|| {
-            let (remedy, fetch) = remedy(&part.name, &files);
-            let what = format!("weights of {}: {} of {} files", part.name, files.len(), part.files.len());
-            Missing { what, remedy, fetch }
-        })
-    };
-    model.with_needs().into_iter().filter_map(of_part).collect()
+    let of_part = |part: &Entry| missing_files(part, &places.missing(part));
+    model.with_needs().into_iter().flat_map(of_part).collect()
 }
 
-/// How to come by `files` of the model `name`: its command with what that fetches, or by hand what a program cannot fetch.
-fn remedy(name: &str, files: &[&PublishedFile]) -> (String, Option<FetchSize>) {
+/// What is missing of `part`, of which these files are not there: those of its command together, and each that a program
+/// cannot fetch.
+fn missing_files(part: &Entry, files: &[&PublishedFile]) -> Vec<Missing> {
+    let what = |n: usize| format!("weights of {}: {n} of {} files", part.name, part.files.len());
     let (mut fetch, mut by_hand) = (None, Vec::new());
     for file in files {
         match (&file.origin, file.n_bytes.get()) {
             (Origin::ByHand { by_hand: how, place }, _) => {
-                by_hand.push(format!("{how}; put it at {place} below {DATA_VARIABLE}"));
+                let remedy = format!("{how}; put it at {place} below {DATA_VARIABLE}");
+                by_hand.push(Missing { what: what(1), remedy, fetch: None });
             }
             (_, n_bytes) => {
                 let all = fetch.get_or_insert_with(FetchSize::default);
@@ -304,8 +300,12 @@ fn remedy(name: &str, files: &[&PublishedFile]) -> (String, Option<FetchSize>) {
             }
         }
     }
-    let command = fetch.map(|_| format!("specimen data fetch {name}"));
-    (command.into_iter().chain(by_hand).collect::<Vec<_>>().join("; "), fetch)
+    let of_command = fetch.map(|fetch| Missing {
+        what: what(fetch.n_files as usize),
+        remedy: format!("specimen data fetch {}", part.name),
+        fetch: Some(fetch),
+    });
+    of_command.into_iter().chain(by_hand).collect()
 }
 
 fn absent_item(item: &DataItem, root: Option<&DataRoot>) -> Option<Missing> {

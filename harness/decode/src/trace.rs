@@ -9,9 +9,10 @@ pub struct StepTrace {
     pub n_drafted: u32,
     /// Candidates accepted; all of the path when verification was skipped.
     pub n_accepted: u32,
-    /// Tokens this step gives: accepted candidates plus the correction or bonus token (none when skipped).
+    /// Tokens this step gives: accepted candidates plus the correction or bonus token (none when skipped); of rows side by
+    /// side, what all of them get.
     /// Overshoot is kept: a last step that fills the image counts its bonus token although it is not drawn,
-    /// so the mean over verified steps is exactly `alpha + 1`.
+    /// so the mean over verified steps of one sequence is exactly `alpha + 1`.
     pub n_emitted: u32,
     /// Target forwards: 1 if verified, 0 if skipped.
     pub n_target_forwards: u32,

@@ -1,6 +1,7 @@
 //! What every crate needs and no crate should write again: bounded reads, whole-file writes, digests, the files below
 //! a folder, the folders of the environment, names and their nearest match, places in a text,
-//! plain words for what serde says, one-line texts, element types, the GPUs of the machine and the kinds of failure.
+//! plain words for what serde says, one-line texts, element types, the GPUs and the
+//! processor of the machine and the kinds of failure.
 //!
 //! Nothing here knows models, metrics or runs.
 
@@ -14,5 +15,6 @@ pub mod gpus;
 pub mod names;
 pub mod place;
 pub mod plain_words;
+pub mod processor;
 pub mod text;
 pub mod whole_file;

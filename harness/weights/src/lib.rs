@@ -20,5 +20,5 @@ mod write;
 pub use checkpoint::{Checkpoint, LoadError};
 pub use digest_cache::DigestCache;
 pub use source::{Init, ParamSource, Scoped};
-pub use threads::{cpu_has_bf16, use_threads};
+pub use threads::use_threads;
 pub use write::write_safetensors;

@@ -9,6 +9,7 @@ fn image(n_tokens: u64, n_target_forwards: u64, accepted: &[u64], skips: &[u64])
         n_tokens,
         n_target_forwards,
         n_accepted_by_verify: accepted.to_vec(),
+        n_emitted_by_verify: accepted.iter().map(|n| n + 1).collect(),
         n_forced_accepted: 0,
         n_committed_by_skip: skips.to_vec(),
         depths: Vec::new(),
@@ -40,6 +41,15 @@ fn alpha_excludes_and_tau_includes_the_bonus_token() {
     assert_eq!(rates.tokens_per_forward_with_skips, 2.5);
     assert_eq!(rates.clipped_tokens_per_forward, 2.5);
     assert_eq!(rates.step_compression, 2.0);
+}
+
+#[test]
+fn rows_side_by_side_emit_several_tokens_a_forward_and_accept_none() {
+    // Prefill samples 1; three forwards emit 1, 2 and 2 of rows that are under way together.
+    let counts = ImageCounts { n_emitted_by_verify: vec![1, 2, 2], ..image(6, 4, &[0; 3], &[]) };
+    let rates = counts.rates().unwrap();
+    assert_eq!((rates.accepted_per_step, rates.tokens_per_forward), (0.0, 5.0 / 3.0));
+    assert_eq!((rates.tokens_per_forward_with_skips, rates.clipped_tokens_per_forward), (5.0 / 3.0, 2.0));
 }
 
 #[test]
@@ -112,6 +122,10 @@ fn counts_that_cannot_be_are_refused_and_change_nothing() {
     let depths = vec![DepthCounts { n_tested: 1, n_accepted: 2 }];
     let deep = ImageCounts { depths, ..image(4, 3, &[2, 1], &[]) };
     assert!(matches!(state.push(&deep), Err(StatsError::Inconsistent { .. })));
+    let too_few = ImageCounts { n_emitted_by_verify: vec![3, 0], ..image(4, 3, &[2, 1], &[]) };
+    assert!(matches!(state.push(&too_few), Err(StatsError::Inconsistent { .. })));
+    let not_all = ImageCounts { n_emitted_by_verify: vec![3], ..image(4, 3, &[2, 1], &[]) };
+    assert!(matches!(state.push(&not_all), Err(StatsError::Inconsistent { .. })));
     assert_eq!(state, before);
     assert!(DecodeTotals::default().value().is_err());
 }

@@ -178,4 +178,9 @@ fn breakdowns_are_drawn_alone_by_their_kind() {
     let made =
         draw(&run, &fixture::summary(), &out, &["breakdown".to_owned()], (&quality, &[]), &style).unwrap();
     assert!(made.is_empty(), "{made:?}");
+    let titled = Style { width_mm: Some(174.0), is_titled: true };
+    draw(&run, &fixture::summary(), &out, &["breakdown".to_owned()], (&quality, &facts), &titled).unwrap();
+    let svg = fs::read_to_string(out.join("breakdown-category-scene-clip.svg")).unwrap();
+    let words = format!("6 of {} cells drawn", fixture::LINES.len());
+    assert!(6 < fixture::LINES.len() && svg.contains(&words), "{svg}");
 }

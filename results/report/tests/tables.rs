@@ -145,6 +145,23 @@ fn a_row_with_failed_or_missing_items_has_no_mark_and_says_so() {
 }
 
 #[test]
+fn the_head_of_a_table_counts_prompts_and_batches_apart() {
+    use specimen_record::{Observations, ObservedUnit};
+
+    let mut summary = small();
+    for cell in &mut summary.cells {
+        (cell.n_images, cell.n_failed) = (12, 0);
+        let (n, of) = match cell.id.as_str() {
+            "sd-tree13" => (6, ObservedUnit::Batches),
+            _ => (12, ObservedUnit::Prompts),
+        };
+        cell.speedup.observations = Some(Observations { n, of });
+    }
+    let text = table(&summary).unwrap().markdown();
+    assert!(text.contains("n = 12 images a cell, speedups over 6 batches to 12 prompts"), "{text}");
+}
+
+#[test]
 fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_interval() {
     use specimen_record::{Observations, ObservedUnit};
 

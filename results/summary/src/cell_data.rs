@@ -115,13 +115,17 @@ fn counts(
     let mut totals = DecodeTotals::default();
     for record in records {
         let trace = steps.get(&record.key).map_or(&[][..], |row| &row.steps);
+        let of_verifies = |column: usize| {
+            trace.iter().filter(|step| step[3] > 0).map(|step| u64::from(step[column])).collect()
+        };
         // Acceptance by depth leaves forced positions out, where it is certain.
         let n_unforced = record.accepted_by_depth.iter().map(|&n| u64::from(n)).sum::<u64>();
         let depths = record.tested_by_depth.iter().zip(&record.accepted_by_depth);
         totals.push(&ImageCounts {
             n_tokens: record.n_tokens,
             n_target_forwards: record.nfe.unwrap_or_default(),
-            n_accepted_by_verify: trace.iter().filter(|s| s[3] > 0).map(|s| u64::from(s[1])).collect(),
+            n_accepted_by_verify: of_verifies(1),
+            n_emitted_by_verify: of_verifies(2),
             n_forced_accepted: record.accepted.saturating_sub(n_unforced),
             n_committed_by_skip: trace.iter().filter(|s| s[3] == 0).map(|s| u64::from(s[2])).collect(),
             depths: depths

@@ -322,11 +322,11 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
         ("doubtful", Some(40), Some(60))
     );
     let open = confirmed(four(), (0.5, 0.9));
-    let text = "The 6 held-out prompts do not decide fid<=10 (about 40 prompts would, --limit 118).";
+    let text = "The 6 held-out prompts do not decide fid<=10 (about 40 prompts would, --limit 118 and another --out).";
     assert!(open.said().contains(text), "{}", open.said());
     let bad = confirmed(four(), (-0.5, 0.1));
     assert!(bad.said().contains("does not meet fid<=10 on held-out prompts"), "{}", bad.said());
-    let rivals = "Settings that would be better are undecided: `doubtful` fid<=10 (about 40 prompts would, --limit 60).";
+    let rivals = "Settings that would be better are undecided: `doubtful` fid<=10 (about 40 prompts would, --limit 60 and another --out).";
     assert!(bad.said().ends_with(rivals), "{}", bad.said());
     // A faster setting whose bound has no value is open as well.
     let mut unknown = four();
@@ -335,8 +335,7 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
     let said = confirmed(unknown, (0.5, 0.1)).said();
     assert!(said.contains("Settings that would be better are undecided: `doubtful` fid<=10."), "{said}");
     let open = confirmed(four(), (-0.5, 0.9)).said();
-    let text =
-        "by its means it misses what they do not decide, fid<=10 (about 40 prompts would, --limit 118).";
+    let text = "by its means it misses what they do not decide, fid<=10 (about 40 prompts would, --limit 118 and another --out).";
     assert!(open.contains(text) && !open.contains("does not meet"), "{open}");
     // A bound that the means keep may be open too.
     let mut of_two = confirmed(four(), (-0.5, 0.1));
@@ -405,7 +404,7 @@ fn a_budget_that_nothing_meets_is_said_with_the_nearest_setting_and_the_prompts_
     assert_eq!(
         said(vec![missed((-3.0, 0.5), (-0.3, 0.5)), vec![setting("near", 1.0, Some((-0.2, 0.4)))]]),
         "On 12 prompts no setting meets the budget; for some it is undecided. The nearest is `near`, which misses \
-         fid<=10 by 0.20 [-0.20, 0.60]. Undecided: `near` fid<=10 (about 40 prompts would, --limit 60)."
+         fid<=10 by 0.20 [-0.20, 0.60]. Undecided: `near` fid<=10 (about 40 prompts would, --limit 60 and another --out)."
     );
     assert_eq!(
         said(vec![vec![setting("a", 3.0, None)], vec![setting("a", 3.0, None)]]),

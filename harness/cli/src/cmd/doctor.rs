@@ -193,7 +193,7 @@ fn cores() -> Check {
 
 fn bf16() -> Check {
     const NAME: &str = "bf16";
-    if specimen_weights::cpu_has_bf16() {
+    if specimen_foundation::processor::has_bf16() {
         return ok(NAME, "this CPU multiplies bf16 natively".to_owned());
     }
     note(NAME, WITHOUT_BF16.to_owned(), &format!("{SLOW_BF16}; take dtype = \"f32\" for speedups"))

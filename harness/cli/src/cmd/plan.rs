@@ -172,7 +172,9 @@ fn without_prompts(
 /// How much of what is missing one command fetches, and the command; empty where nothing is to be fetched.
 fn to_fetch(estimate: &Estimate, spec: &str) -> String {
     estimate.to_fetch().map_or_else(String::new, |size| {
-        format!("fetch   in total {size}; fetch all of it with:\n        specimen data fetch --for {spec}\n")
+        let is_all = estimate.missing.iter().all(|missing| missing.fetch.is_some());
+        let rest = if is_all { "" } else { " besides what has no command above" };
+        format!("fetch   in total {size}{rest}; fetch it with:\n        specimen data fetch --for {spec}\n")
     })
 }
 

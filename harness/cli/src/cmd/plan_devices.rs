@@ -5,6 +5,7 @@ use std::path::Path;
 
 use specimen_experiments::spec::{Cell, Dtype, Spec};
 use specimen_foundation::gpus::{NVIDIA_DRIVER, gpu_folders};
+use specimen_foundation::processor;
 use specimen_foundation::text::counted;
 
 /// A note for each GPU that `spec` asks for and that is not seen on this machine.
@@ -17,7 +18,7 @@ pub(crate) fn device_notes(spec: &Spec) -> Vec<String> {
 /// A note where cells are timed in bf16 on a CPU that multiplies no bf16: the plan's speedups are then others than on a CPU that
 /// does, and mostly below 1.
 pub(crate) fn bf16_note(spec: &Spec) -> Option<String> {
-    is_slow(spec, specimen_weights::cpu_has_bf16()).then(|| {
+    is_slow(spec, processor::has_bf16()).then(|| {
         format!(
             "bf16: {WITHOUT_BF16}: {SLOW_BF16}; --set \"model.dtype='f32'\" measures what drafting gains here"
         )

@@ -11,7 +11,7 @@ use std::{
 
 use specimen_weights::libtorch::{BUILT_FOR, loaded};
 
-use crate::support::Desk;
+use crate::support::{Desk, recorded};
 
 /// No libtorch has this version.
 const OTHER: &str = "1.99.0+made";
@@ -44,21 +44,6 @@ fn made_other(desk: &Desk) -> PathBuf {
     }
     fs::write(desk.path("torch/build-version"), format!("{OTHER}\n")).unwrap();
     lib
-}
-
-/// What the program says of a version in the files called `name` below `folder`.
-fn recorded(folder: &Path, name: &str, libtorch: &str) -> Vec<serde_json::Value> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(recorded(&path, name, libtorch));
-        } else if path.file_name() == Some(OsStr::new(name)) {
-            let document: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-            found.push(document.pointer(libtorch).unwrap().clone());
-        }
-    }
-    found
 }
 
 #[test]

@@ -118,3 +118,18 @@ pub(crate) fn workspace(path: &str) -> PathBuf {
 pub(crate) fn spec(name: &str) -> String {
     workspace("experiments/specs").join(name).to_str().unwrap().to_owned()
 }
+
+/// What stands at `pointer` in each of the files called `name` below `folder`.
+pub(crate) fn recorded(folder: &Path, name: &str, pointer: &str) -> Vec<serde_json::Value> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(recorded(&path, name, pointer));
+        } else if path.file_name() == Some(std::ffi::OsStr::new(name)) {
+            let document: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            found.push(document.pointer(pointer).unwrap().clone());
+        }
+    }
+    found
+}

@@ -51,7 +51,7 @@ fn a_plan_names_missing_weights_and_what_to_fetch() {
     let desk = Desk::new();
     let file = spec("real/igpt_mnist_fd.toml");
     let ran = desk.succeeds(&["plan", &file]);
-    let for_all = format!("; fetch all of it with:\n        specimen data fetch --for {file}\n");
+    let for_all = format!("; fetch it with:\n        specimen data fetch --for {file}\n");
     for part in [
         "missing weights of igpt-mnist: 1 of 1 files, ",
         "\n        specimen data fetch igpt-mnist\n",
@@ -59,6 +59,19 @@ fn a_plan_names_missing_weights_and_what_to_fetch() {
     ] {
         assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out);
     }
+}
+
+#[test]
+fn a_plan_tells_what_one_command_fetches_from_what_a_person_must() {
+    let desk = Desk::new();
+    let file = spec("paper/sjd_lumina_coco.toml");
+    let ran = desk.succeeds(&["plan", &file]).out;
+    let command = format!(
+        " besides what has no command above; fetch it with:\n        specimen data fetch --for {file}\n"
+    );
+    assert!(ran.contains(&command), "`{command}` is not in {ran}");
+    let by_hand: Vec<&str> = ran.lines().filter(|line| line.contains("vqgan.ckpt below chameleon")).collect();
+    assert!(by_hand.len() == 1 && !by_hand[0].contains("data fetch"), "{ran}");
 }
 
 #[test]

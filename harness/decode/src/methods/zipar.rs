@@ -165,7 +165,6 @@ impl Frontier for Zipar {
             generation.keep_placed(&kept);
             decoded.steps.push(StepTrace {
                 n_emitted,
-                n_accepted: n_emitted - 1,
                 n_target_forwards: 1,
                 target_ns,
                 verify_ns,

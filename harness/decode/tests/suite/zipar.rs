@@ -34,6 +34,10 @@ fn zipar_image(
     assert_eq!(decoded.nfe(), generation.n_forwards());
     assert_eq!(decoded.tokens.len(), n_tokens);
     let emitted: u32 = decoded.steps.iter().map(|step| step.n_emitted).sum();
+    assert!(
+        decoded.steps.iter().all(|step| (step.n_drafted, step.n_accepted) == (0, 0)),
+        "nothing is drafted"
+    );
     assert_eq!(emitted as usize, n_tokens - 1, "the first token is of the prefill");
     decoded
 }

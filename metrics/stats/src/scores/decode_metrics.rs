@@ -1,9 +1,9 @@
 //! Speed of decoding in counts: what carries over between machines, unlike seconds.
 //!
-//! An image of `N` kept tokens took `V` verify forwards, verify `j` accepting `a_j` drafted tokens and then emitting one
-//! bonus or corrected token, and `S` skips (VVS), skip `j` committing `c_j` tokens without a forward. `alpha` (CASCADE)
-//! excludes the bonus or corrected token; `tau` (EAGLE, LANTERN: mean accepted length) includes it; `TPF` (VVS) adds the
-//! skipped tokens. Macro values are means over images, as the papers print; micro values pool all forwards first.
+//! An image of `N` kept tokens took `V` verify forwards, verify `j` accepting `a_j` drafted tokens and emitting `e_j`, and `S`
+//! skips (VVS), skip `j` committing `c_j` tokens without a forward. In one sequence `e_j` is `a_j + 1`, the last being the bonus
+//! or corrected token; of rows side by side (ZipAR, PJD) it is what all rows get. `alpha` (CASCADE) excludes the bonus or
+//! corrected token; `tau` (EAGLE, LANTERN: mean accepted length) includes it; `TPF` (VVS) adds the skipped tokens. Macro values are means over images, as the papers print; micro values pool all forwards first.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,8 @@ pub struct ImageCounts {
     pub n_target_forwards: u64,
     /// `a_j`: drafted tokens accepted at each verify forward, in step order; zeros for plain AR.
     pub n_accepted_by_verify: Vec<u64>,
+    /// `e_j`: tokens emitted at each verify forward, in step order; those past the end of the image are kept.
+    pub n_emitted_by_verify: Vec<u64>,
     /// Accepted tokens at forced positions (newlines of the image grid), where acceptance is certain; part of `a_j`.
     pub n_forced_accepted: u64,
     /// `c_j`: tokens committed at each skip, in step order; empty without a skipping scheduler.
@@ -45,9 +47,9 @@ pub struct DecodeRates {
     pub accepted_per_step: f64,
     /// alpha without the tokens accepted at forced positions, which inflate it where the model has them.
     pub accepted_per_step_unforced: f64,
-    /// tau, mean accepted length: mean `a_j + 1`.
+    /// tau, mean accepted length: mean `e_j`.
     pub tokens_per_forward: f64,
-    /// TPF of VVS: `(sum (a_j + 1) + sum c_j) / V`. Prefill excluded, tokens past the end of the image kept.
+    /// TPF of VVS: `(sum e_j + sum c_j) / V`. Prefill excluded, tokens past the end of the image kept.
     pub tokens_per_forward_with_skips: f64,
     /// `N / V`: as above with the tokens past the end cut off.
     pub clipped_tokens_per_forward: f64,
@@ -94,6 +96,7 @@ impl ImageCounts {
             n_target_forwards: self.n_target_forwards,
             n_verifies: self.n_accepted_by_verify.len() as u64,
             n_accepted: self.n_accepted_by_verify.iter().sum(),
+            n_emitted: self.n_emitted_by_verify.iter().sum(),
             n_forced_accepted: self.n_forced_accepted,
             n_skip_committed: self.n_committed_by_skip.iter().sum(),
         }
@@ -107,6 +110,14 @@ impl ImageCounts {
         if self.n_target_forwards < pooled.n_verifies {
             let (n, v) = (self.n_target_forwards, pooled.n_verifies);
             return contradiction(format!("{n} target forwards include {v} verify forwards"));
+        }
+        let (accepted, emitted) = (&self.n_accepted_by_verify, &self.n_emitted_by_verify);
+        if emitted.len() != accepted.len() {
+            let (n, v) = (emitted.len(), accepted.len());
+            return contradiction(format!("tokens of {n} verify forwards of {v}"));
+        }
+        if let Some((a, e)) = accepted.iter().zip(emitted).find(|(a, e)| a > e) {
+            return contradiction(format!("a verify forward accepts {a} tokens and emits {e}"));
         }
         if self.n_forced_accepted > pooled.n_accepted {
             let (forced, all) = (self.n_forced_accepted, pooled.n_accepted);
@@ -177,6 +188,8 @@ struct PooledCounts {
     n_target_forwards: u64,
     n_verifies: u64,
     n_accepted: u64,
+    /// By verifies.
+    n_emitted: u64,
     n_forced_accepted: u64,
     n_skip_committed: u64,
 }
@@ -188,13 +201,9 @@ impl PooledCounts {
         self.n_target_forwards += other.n_target_forwards;
         self.n_verifies += other.n_verifies;
         self.n_accepted += other.n_accepted;
+        self.n_emitted += other.n_emitted;
         self.n_forced_accepted += other.n_forced_accepted;
         self.n_skip_committed += other.n_skip_committed;
-    }
-
-    /// Tokens emitted by verifies and skips, those past the end of the image included.
-    fn n_emitted(&self) -> u64 {
-        self.n_accepted + self.n_verifies + self.n_skip_committed
     }
 
     /// The caller has checked that there is an image and a verify forward.
@@ -205,8 +214,8 @@ impl PooledCounts {
             nfe: self.n_target_forwards as f64 / self.n_images as f64,
             accepted_per_step: self.n_accepted as f64 / n_verifies,
             accepted_per_step_unforced: (self.n_accepted - self.n_forced_accepted) as f64 / n_verifies,
-            tokens_per_forward: (self.n_accepted + self.n_verifies) as f64 / n_verifies,
-            tokens_per_forward_with_skips: self.n_emitted() as f64 / n_verifies,
+            tokens_per_forward: self.n_emitted as f64 / n_verifies,
+            tokens_per_forward_with_skips: (self.n_emitted + self.n_skip_committed) as f64 / n_verifies,
             clipped_tokens_per_forward: n_tokens / n_verifies,
             step_compression: n_tokens / self.n_target_forwards as f64,
         }

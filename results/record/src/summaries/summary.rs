@@ -442,12 +442,16 @@ impl CellSummary {
     }
 
     /// Accepted draft tokens a step as tables show them, and what to say of the number: papers print 1 for
-    /// plain decoding (CASCADE's Table 1), which drafts nothing and whose count is 0.
+    /// plain decoding (CASCADE's Table 1), which drafts nothing and whose count is 0. So is that of rows side by side without a
+    /// test (ZipAR), of which no such convention is known.
     #[must_use]
     pub fn accepted_in_tables(&self) -> (Option<f64>, Option<&'static str>) {
         match self.accepted_per_step {
             Some(_) if self.drafter == "none" => {
                 (Some(1.0), Some("1 by convention; it drafts nothing, so the count is 0"))
+            }
+            Some(counted) if self.family == Some(Family::Rows) => {
+                (Some(counted), Some("it drafts nothing; the other rows' tokens count in tokens / forward"))
             }
             counted => (counted, None),
         }

@@ -77,7 +77,9 @@ impl Breakdown {
         if self.overlap {
             caption += &format!(" A prompt with several values of {} is in each of these rows.", self.fact);
         }
+        let mut drawn = String::new();
         if !left_out.is_empty() {
+            drawn = format!(" · {} of {} cells drawn", shown.len(), cells.len());
             let names: Vec<&str> = left_out.iter().map(|cell| cell.id.as_str()).collect();
             caption += &format!(" In the data and not drawn: {}.", names.join(", "));
         }
@@ -87,7 +89,7 @@ impl Breakdown {
         let words = Words {
             name: self.file_name(),
             title: format!("{}: {} by {}", summary.name, self.metric, self.fact),
-            conditions: conditions(summary),
+            conditions: conditions(summary) + &drawn,
             caption,
         };
         Ok(breakdown_csv(std::slice::from_ref(self)).and_then(|csv| Figure::of(words, &drawing, csv, style)))

@@ -110,7 +110,8 @@ pub(crate) fn observed(cells: &[CellSummary]) -> Option<String> {
     let is_fewer = found.iter().any(|(n_images, of)| of.n < *n_images);
     is_fewer.then(|| match fewest.n == most.n {
         true => format!("speedups over {most}"),
-        false => format!("speedups over {} to {most}", fewest.n),
+        false if fewest.of == most.of => format!("speedups over {} to {most}", fewest.n),
+        false => format!("speedups over {fewest} to {most}"),
     })
 }
 

@@ -343,13 +343,15 @@ fn of_settings(all: &[Undecided]) -> String {
     listed(all, |one| format!("`{}` {}", one.setting, one.constraint))
 }
 
-/// `a (about 40 prompts would, --limit 60), b, and 3 more`.
+/// `a (about 40 prompts would, --limit 60 and another --out), b, and 3 more`. A folder has one tuning.
 fn listed(all: &[Undecided], name: impl Fn(&Undecided) -> String) -> String {
     let text = |one: &Undecided| match (one.prompts, one.limit) {
         (Some(n), _) if n > MOST_ADVISED => {
             format!("{} (so near the bound that more than {MOST_ADVISED} prompts would)", name(one))
         }
-        (Some(n), Some(limit)) => format!("{} (about {n} prompts would, --limit {limit})", name(one)),
+        (Some(n), Some(limit)) => {
+            format!("{} (about {n} prompts would, --limit {limit} and another --out)", name(one))
+        }
         _ => name(one),
     };
     let mut texts: Vec<String> = all.iter().take(MOST_NAMED).map(text).collect();
