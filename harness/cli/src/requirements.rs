@@ -273,7 +273,7 @@ fn missing_heads(model: &ModelSpec, root: Option<&DataRoot>) -> Vec<Missing> {
     absent.map(missing).collect()
 }
 
-/// What is missing of the model `name` and of what it needs, one line an entry of the catalog; nothing for models that
+/// What is missing of the model `name` and of what it needs, as in [`missing_files`]; nothing for models that
 /// are part of the binary.
 fn unfetched(name: &str, places: &Places) -> Vec<Missing> {
     let Ok(model) = entry(name) else { return Vec::new() };
@@ -310,7 +310,10 @@ fn missing_files(part: &Entry, files: &[&PublishedFile]) -> Vec<Missing> {
 
 fn absent_item(item: &DataItem, root: Option<&DataRoot>) -> Option<Missing> {
     match item.locate(root) {
-        Err(DatasetError::Absent { what, remedy }) => Some(Missing { what, remedy, fetch: None }),
+        // Without a folder for data there is no place for it, and no command brings it.
+        Err(DatasetError::Absent { what, remedy }) => {
+            Some(Missing { what, remedy, fetch: root.map(|_| fetch_size(item)) })
+        }
         _ => None,
     }
 }
@@ -376,8 +379,12 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         assert_eq!(weights_of(&spec, None), ["igpt-mnist", "igpt-fmnist", "lenet-mnist"]);
         assert_eq!(found[0].remedy, "specimen data fetch igpt-mnist");
         assert_eq!(found[2].remedy, "specimen data fetch lenet-mnist");
-        assert!(found[3].fetch.is_none() && found[0].fetch.is_some(), "{found:?}");
-        assert!(missing(&spec, None)[3].remedy.starts_with("set SPECIMEN_DATA to"), "{found:?}");
+        assert!(found.iter().all(|entry| entry.fetch.is_some()), "{found:?}");
+        assert!(
+            missing(&spec, None)[3].fetch.is_none()
+                && missing(&spec, None)[3].remedy.starts_with("set SPECIMEN_DATA to"),
+            "{found:?}"
+        );
 
         let file = folder.path().join("weights/igpt/mnist_gen.safetensors");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();

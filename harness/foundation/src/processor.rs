@@ -1,7 +1,6 @@
 //! What the processor of this machine can do.
 
-/// Whether this CPU has bf16 multiply instructions (AVX-512 BF16 or AMX); without them bf16 decodes no
-/// faster than f32 and speculation gains less.
+/// Whether this CPU multiplies bf16 (AVX-512 BF16). Without it a forward of several tokens is slow in bf16.
 #[must_use]
 pub fn has_bf16() -> bool {
     #[cfg(target_arch = "x86_64")]

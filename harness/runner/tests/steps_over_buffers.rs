@@ -1,5 +1,5 @@
-//! Steps over buffers, as CUDA graphs need them, against steps that make their tensors anew: the same probabilities in every
-//! forward of every method, up to rounding.
+//! Steps over buffers, as CUDA graphs need them, against steps that make their tensors anew: the same probabilities and features
+//! in every forward of every method, up to rounding.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::{collections::BTreeMap, path::Path, rc::Rc};
@@ -11,25 +11,37 @@ use specimen_decode::{
     dist::{Dist, TokenId},
     frontier::{PictureRows, Placed},
     generation::{Generation, Scores},
+    method::MethodConfig,
+    pipeline::Sampling,
     rng::Uniforms,
     tree::{NodeId, TokenTree},
 };
 use specimen_experiments::{
     parse::SpecText,
-    spec::{Cell, Dtype, ModelSpec},
+    spec::{Dtype, ModelSpec},
 };
 use specimen_models::seam::{generation::ModelGeneration, loaded_model::LoadedModel};
 use specimen_runner::images::{load::Models, method::method_on};
 
-/// How far apart the probabilities of two networks were at most.
+/// How far apart two networks were at most.
 #[derive(Default)]
 struct Apart {
     n_rows: usize,
     /// Of a row: half the sum of the differences.
     total_variation: f64,
+    /// Of the features of a node: the length of the difference over their length.
+    feature: f64,
 }
 
 impl Apart {
+    fn note_features(&mut self, one: &[f32], two: &[f32]) {
+        assert_eq!(one.len(), two.len());
+        let length =
+            |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
+        let difference = length(&mut one.iter().zip(two).map(|(&a, &b)| f64::from(a) - f64::from(b)));
+        self.feature = self.feature.max(difference / length(&mut two.iter().map(|&a| f64::from(a))));
+    }
+
     fn note(&mut self, one: &Dist, two: &Dist) {
         assert_eq!(one.len(), two.len());
         let of_token = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).abs();
@@ -39,10 +51,10 @@ impl Apart {
     }
 }
 
-/// One image under way in two generations that get the same calls. What the first says counts.
+/// One image under way in two generations that get the same calls. What the one over buffers says counts.
 struct Pair {
-    eager: ModelGeneration,
     over_buffers: ModelGeneration,
+    eager: ModelGeneration,
     apart: Apart,
     /// Position of the newest token.
     root: usize,
@@ -54,57 +66,59 @@ impl Pair {
         for (node, _) in positions.enumerate().filter(|&(_, at)| at + 1 < n_tokens) {
             let [one, two] = scores.map(|scores| scores.dist(NodeId(node)));
             self.apart.note(&one, &two);
+            let [one, two] = scores.map(|scores| scores.feature(NodeId(node)));
+            self.apart.note_features(&one, &two);
         }
     }
 }
 
 impl Generation for Pair {
     fn n_tokens(&self) -> usize {
-        self.eager.n_tokens()
+        self.over_buffers.n_tokens()
     }
 
     fn n_vocab(&self) -> usize {
-        self.eager.n_vocab()
+        self.over_buffers.n_vocab()
     }
 
     fn prefill(&mut self) -> Rc<Dist> {
-        let [one, two] = [self.eager.prefill(), self.over_buffers.prefill()];
+        let [one, two] = [self.over_buffers.prefill(), self.eager.prefill()];
         self.apart.note(&one, &two);
         one
     }
 
     fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
-        let [one, two] = [self.eager.score(tree), self.over_buffers.score(tree)];
+        let [one, two] = [self.over_buffers.score(tree), self.eager.score(tree)];
         let root = self.root;
         self.compare([&*one, &*two], tree.ids().map(|id| root + tree[id].depth));
         one
     }
 
     fn commit(&mut self, path: &[NodeId]) {
-        self.eager.commit(path);
         self.over_buffers.commit(path);
+        self.eager.commit(path);
         self.root += path.len();
     }
 
     fn queue(&mut self, tokens: &[TokenId]) {
-        self.eager.queue(tokens);
         self.over_buffers.queue(tokens);
+        self.eager.queue(tokens);
         self.root += tokens.len();
     }
 
     fn rows(&self) -> PictureRows {
-        self.eager.rows()
+        self.over_buffers.rows()
     }
 
     fn score_placed(&mut self, tokens: &[Placed]) -> Box<dyn Scores> {
-        let [one, two] = [self.eager.score_placed(tokens), self.over_buffers.score_placed(tokens)];
+        let [one, two] = [self.over_buffers.score_placed(tokens), self.eager.score_placed(tokens)];
         self.compare([&*one, &*two], tokens.iter().map(|placed| placed.position));
         one
     }
 
     fn keep_placed(&mut self, kept: &[NodeId]) {
-        self.eager.keep_placed(kept);
         self.over_buffers.keep_placed(kept);
+        self.eager.keep_placed(kept);
     }
 }
 
@@ -120,17 +134,19 @@ fn tiny(graphs: bool) -> Rc<LoadedModel> {
         heads: BTreeMap::new(),
         rehearsed: None,
     };
-    Models::new(None).get(&spec).unwrap()
+    let model = Models::new(None).get(&spec).unwrap();
+    assert_eq!(model.steps.is_some(), graphs);
+    model
 }
 
-fn compared(models: [&LoadedModel; 2], cell: &Cell) -> Apart {
+/// One image by `method`, whose drafter reads what the steps over buffers give.
+fn compared(models: [&LoadedModel; 2], method: &MethodConfig, sampling: &Sampling) -> Apart {
     let caption = Scene::new(VAL_SEED, 0).caption();
-    let opened =
-        |model: &LoadedModel| model.open(&caption, &cell.sampling, cell.method.max_tree_nodes()).unwrap();
-    let [eager, over_buffers] = models.map(opened);
-    let (mut method, _) = method_on(&cell.method, models[0], &eager).unwrap();
-    let mut pair = Pair { eager, over_buffers, apart: Apart::default(), root: 0 };
-    let decoded = decode(&mut method, &mut pair, &Uniforms::new(7), &MonotonicClock::new());
+    let opened = |model: &LoadedModel| model.open(&caption, sampling, method.max_tree_nodes()).unwrap();
+    let [over_buffers, eager] = models.map(opened);
+    let (mut built, _) = method_on(method, models[0], &over_buffers).unwrap();
+    let mut pair = Pair { over_buffers, eager, apart: Apart::default(), root: 0 };
+    let decoded = decode(&mut built, &mut pair, &Uniforms::new(7), &MonotonicClock::new());
     assert_eq!(decoded.tokens.len(), pair.n_tokens());
     pair.apart
 }
@@ -139,14 +155,21 @@ fn compared(models: [&LoadedModel; 2], cell: &Cell) -> Apart {
 fn every_forward_of_every_method_has_the_same_probabilities() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/specs/ci/methods_tiny.toml");
     let spec = SpecText::read(&path).unwrap().resolve().unwrap();
-    let models = [tiny(false), tiny(true)];
-    let mut n_methods = 0;
-    for cell in &spec.cells {
-        let apart = compared([&models[0], &models[1]], cell);
-        println!("{}: {} rows, {:.2e}", cell.name, apart.n_rows, apart.total_variation);
-        assert!(apart.n_rows >= 200, "{}: {} rows", cell.name, apart.n_rows);
-        assert!(apart.total_variation < 1e-4, "{}: {:.2e}", cell.name, apart.total_variation);
-        n_methods += 1;
+    let models = [tiny(true), tiny(false)];
+    let pjd = r#"{ "frontier": { "kind": "pjd", "window": 8, "c": 5 } }"#;
+    let more = [("pjd".to_owned(), serde_json::from_str(pjd).unwrap())];
+    let methods = spec.cells.iter().map(|cell| (cell.name.clone(), cell.method.clone())).chain(more);
+    let (mut n_methods, mut farthest) = (0, 0.0_f64);
+    for (name, method) in methods {
+        let Apart { n_rows, total_variation, feature } =
+            compared([&models[0], &models[1]], &method, &spec.cells[0].sampling);
+        println!("{name}: {n_rows} rows, {total_variation:.2e}, features {feature:.2e}");
+        assert!(n_rows >= 80, "{name}: {n_rows} rows");
+        assert!(total_variation < 1e-4, "{name}: {total_variation:.2e}");
+        assert!(feature < 1e-4, "{name}: {feature:.2e}");
+        (n_methods, farthest) = (n_methods + 1, farthest.max(total_variation));
     }
     assert!(n_methods > 30, "{n_methods} methods");
+    // Nothing would be compared if both ran the same way.
+    assert!(farthest > 0.0, "every row is the same bits");
 }

@@ -127,6 +127,16 @@ fn what_a_figure_shows_is_not_listed_as_not_measured() {
 }
 
 #[test]
+fn tokens_of_rows_side_by_side_have_no_known_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = fixture::run(folder.path());
+    let words = "Rows were decoded side by side, and no step says which tokens it gave";
+    assert!(!page(&run).contains(words));
+    changed(&run, |summary| summary.cells[2].family = Some(specimen_record::Family::Rows));
+    assert!(page(&run).contains(words));
+}
+
+#[test]
 fn no_text_leaves_its_place() {
     let prompts = [
         "<script>window.pwned = 1</script>",

@@ -145,6 +145,23 @@ fn a_row_with_failed_or_missing_items_has_no_mark_and_says_so() {
 }
 
 #[test]
+fn only_rows_that_draft_nothing_are_said_to_draft_nothing() {
+    let text = |method: &str, accepted: f64| {
+        let mut summary = small();
+        let cell = summary.cells.iter_mut().find(|cell| cell.id == "sd-tree13").unwrap();
+        cell.family = Some(specimen_record::Family::Rows);
+        cell.method = method.to_owned();
+        cell.accepted_per_step = Some(accepted);
+        table(&summary).unwrap().markdown()
+    };
+    let words = "it drafts nothing; the tokens of all rows count in tokens / forward";
+    assert!(text("none", 0.0).contains(words), "{}", text("none", 0.0));
+    for (method, accepted) in [("none", 1.9), ("sjd in each row", 0.4), ("sjd in each row", 0.0)] {
+        assert!(!text(method, accepted).contains(words), "{method}, {accepted}");
+    }
+}
+
+#[test]
 fn the_head_of_a_table_counts_prompts_and_batches_apart() {
     use specimen_record::{Observations, ObservedUnit};
 

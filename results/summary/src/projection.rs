@@ -1,7 +1,7 @@
 //! What the measured counts of a run give under the costs of a cost table: the speedup that the same tokens a forward and
 //! drafts a step would have on a machine with those costs. Prefill and work on the host cost nothing in it.
 
-use specimen_record::{CellSummary, Projection, Summary};
+use specimen_record::{CellSummary, Family, Projection, Summary};
 use specimen_stats::predicted_speedup::{StepCosts, predicted_speedup};
 
 use crate::{cost_table::CostTable, error::SummaryError};
@@ -9,6 +9,10 @@ use crate::{cost_table::CostTable, error::SummaryError};
 /// Why a cell of an older run, or of another program, has no projection.
 const NO_COUNTS: &str = "nodes and drafts of its steps are not known: another program made the images, or the run was summarised \
                          before they were kept (`specimen score RUN` summarises it again)";
+
+/// Why rows that are decoded side by side have none: a forward runs a token of each row besides the drafts.
+const ROWS: &str =
+    "the tokens that a forward of rows side by side runs are not counted, so its cost is not known";
 
 /// Fills the projections of all cells of `summary`.
 ///
@@ -52,6 +56,9 @@ fn speedup(cell: &CellSummary, table: &CostTable) -> Result<Result<f64, String>,
     let (Some(tau), Some(nodes), Some(n_draft)) = counts else {
         return Ok(Err(NO_COUNTS.to_owned()));
     };
+    if cell.family == Some(Family::Rows) {
+        return Ok(Err(ROWS.to_owned()));
+    }
     let proposer = cell.params.get("drafter.proposer").and_then(|name| name.as_str()).unwrap_or_default();
     let costs = table.verification(nodes).and_then(|r_verify| {
         let c_draft = if n_draft > 0.0 { table.draft(proposer)? } else { 0.0 };

@@ -96,6 +96,15 @@ fn a_projected_speedup_is_tokens_over_the_costs_of_the_table() {
 }
 
 #[test]
+fn rows_side_by_side_have_a_reason_and_no_projection() {
+    let mut rows = cell("zipar", "none", [2.9, 1.0, 0.0, 89.0, 0.4]);
+    rows["family"] = json!("rows");
+    let found = projected(rows);
+    assert_eq!(found.speedup, None);
+    assert!(found.why.is_some_and(|why| why.contains("rows side by side")));
+}
+
+#[test]
 fn costs_that_were_not_measured_give_a_reason_and_no_number() {
     let why = |cell| projected(cell).why.unwrap();
     let wide = why(cell("wide", "jacobi", [3.0, 12.0, 0.0, 86.0, 0.5]));

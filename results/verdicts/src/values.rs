@@ -200,18 +200,14 @@ impl Span {
 /// The quantities of one image, in the order of [`COUNTED`]; none of an item that failed.
 fn counted(record: &Record) -> Vec<(&'static str, f64)> {
     let Some(nfe) = record.nfe.filter(|_| record.status == Status::Ok) else { return Vec::new() };
-    // Each verification emits one token more than it accepts; another program may say neither.
-    let n_verifies = record.emitted.saturating_sub(record.accepted);
-    if n_verifies == 0 {
-        return vec![(COUNTED[0], nfe as f64)];
-    }
-    let (accepted, verifies) = (record.accepted as f64, n_verifies as f64);
-    let skipped = record.skipped_tokens as f64;
+    // Another program may say no more.
+    let Some(n_verifies) = record.n_verifies() else { return vec![(COUNTED[0], nfe as f64)] };
+    let each = |tokens: u64| tokens as f64 / n_verifies as f64;
     let values = [
         nfe as f64,
-        accepted / verifies,
-        accepted / verifies + 1.0,
-        (accepted + verifies + skipped) / verifies,
+        each(record.accepted),
+        each(record.emitted),
+        each(record.emitted + record.skipped_tokens),
         record.tvd_spent,
     ];
     COUNTED.into_iter().zip(values).collect()
@@ -229,4 +225,41 @@ fn add(mean: &mut Mean, prompt: &str, value: f64) {
 
 fn means(mean: &Mean) -> ByPrompt {
     mean.iter().map(|(prompt, (sum, n))| (prompt.clone(), sum / f64::from(*n))).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use specimen_record::{Item, ItemKey, Seed};
+
+    use super::*;
+
+    fn counts(record: Record) -> Vec<f64> {
+        counted(&record).into_iter().map(|(_, value)| value).collect()
+    }
+
+    #[test]
+    fn counts_of_an_image_are_those_of_its_forwards() {
+        let key = ItemKey::new("rows", "1", 0);
+        let (cell, prompt_id, prompt) = ("rows".to_owned(), "1".to_owned(), String::new());
+        let item = Item { key, cell, prompt_id, sample: 0, seed: Seed(1), block: 0, prompt };
+        let made = Record { status: Status::Ok, err: None, ..Record::failed(&item, "") };
+        // One sequence: four verifications, of which one skipped step committed two tokens.
+        let sequence = Record {
+            nfe: Some(5),
+            n_steps: 5,
+            accepted: 6,
+            emitted: 10,
+            skipped_steps: 1,
+            skipped_tokens: 2,
+            ..made.clone()
+        };
+        assert_eq!(counts(sequence), [5.0, 1.5, 2.5, 3.0, 0.0]);
+        // Rows side by side: nothing is drafted, and a forward gives tokens of several rows.
+        let rows = Record { nfe: Some(5), n_steps: 4, emitted: 10, ..made.clone() };
+        assert_eq!(counts(rows), [5.0, 0.0, 2.5, 2.5, 0.0]);
+        // Another program's, of which nothing else is known.
+        assert_eq!(counts(Record { nfe: Some(5), ..made.clone() }), [5.0]);
+        assert_eq!(counts(Record { status: Status::Err, nfe: Some(5), ..made }), [0.0; 0]);
+    }
 }

@@ -349,13 +349,22 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
 
 #[test]
 fn a_best_setting_that_is_slower_than_plain_decoding_is_said_to_be() {
-    let said = |speedup: f64| {
-        let mut done = confirmed(four(), (0.5, 0.1));
-        done.confirmation.as_mut().unwrap().trial.objective.value = Some(speedup);
-        done.said()
-    };
-    assert!(said(0.9).contains(" Plain decoding is faster, by the held-out prompts."), "{}", said(0.9));
-    assert!(!said(1.1).contains("Plain decoding"), "{}", said(1.1));
+    for held_out in [(0.5, 0.1), (-0.5, 0.1)] {
+        let said = |speedup: f64, high: Option<f64>| {
+            let mut done = confirmed(four(), held_out);
+            let objective = &mut done.confirmation.as_mut().unwrap().trial.objective;
+            (objective.value, objective.ci95) = (Some(speedup), high.map(|high| [0.8, high]));
+            done.said()
+        };
+        let text = said(0.9, Some(0.95));
+        assert!(text.contains(" Its baseline is faster, by the held-out prompts."), "{text}");
+        for high in [None, Some(1.01)] {
+            let text = said(0.9, high);
+            assert!(text.contains(" its baseline was faster; their interval does not decide it."), "{text}");
+        }
+        let text = said(1.1, Some(1.2));
+        assert!(!text.contains("baseline"), "{text}");
+    }
 }
 
 #[test]

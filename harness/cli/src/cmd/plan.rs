@@ -173,7 +173,7 @@ fn without_prompts(
 fn to_fetch(estimate: &Estimate, spec: &str) -> String {
     estimate.to_fetch().map_or_else(String::new, |size| {
         let is_all = estimate.missing.iter().all(|missing| missing.fetch.is_some());
-        let rest = if is_all { "" } else { " besides what has no command above" };
+        let rest = if is_all { "" } else { ", besides what the lines above ask of you" };
         format!("fetch   in total {size}{rest}; fetch it with:\n        specimen data fetch --for {spec}\n")
     })
 }

@@ -128,8 +128,12 @@ fn unreadable(path: &Path, error: &serde_json::Error) -> CliError {
 /// Refuses a folder with another tuning, whose answer would be lost.
 fn check_same(out: &Path, tuning: &Tuning) -> anyhow::Result<()> {
     let path = out.join(TRACE);
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
-    let before: serde_json::Value = serde_json::from_str(&text).map_err(|error| unreadable(&path, &error))?;
+    if !path.is_file() {
+        return Ok(());
+    }
+    let bytes = read_bounded(&path, MAX_BYTES)?;
+    let before: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|error| unreadable(&path, &error))?;
     let now = serde_json::to_value(tuning)?;
     let differing: Vec<&str> = [
         ("name", "the name of the spec"),

@@ -67,7 +67,7 @@ fn a_plan_tells_what_one_command_fetches_from_what_a_person_must() {
     let file = spec("paper/sjd_lumina_coco.toml");
     let ran = desk.succeeds(&["plan", &file]).out;
     let command = format!(
-        " besides what has no command above; fetch it with:\n        specimen data fetch --for {file}\n"
+        ", besides what the lines above ask of you; fetch it with:\n        specimen data fetch --for {file}\n"
     );
     assert!(ran.contains(&command), "`{command}` is not in {ran}");
     let by_hand: Vec<&str> = ran.lines().filter(|line| line.contains("vqgan.ckpt below chameleon")).collect();

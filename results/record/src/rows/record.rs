@@ -77,7 +77,8 @@ pub struct Record {
     pub n_draft_forwards: u64,
     /// Draft tokens accepted, summed over verifications.
     pub accepted: u64,
-    /// Accepted + 1, summed over verifications; tokens past the end of the image count.
+    /// Tokens that verifications gave, summed: accepted + 1 each, of rows side by side what all of them get. Tokens past the end
+    /// of the image count.
     pub emitted: u64,
     /// Steps without verification.
     pub skipped_steps: u64,
@@ -185,6 +186,14 @@ impl Record {
             out_of_support: counted(self.out_of_support),
             tvd_spent: has_steps.then_some(self.tvd_spent),
         }
+    }
+}
+
+impl Record {
+    /// Verifications: target forwards after the prefill. `None` where they are not known or there was none.
+    #[must_use]
+    pub fn n_verifies(&self) -> Option<u64> {
+        self.nfe?.checked_sub(1).filter(|&n| n > 0 && self.n_steps > 0)
     }
 }
 

@@ -25,7 +25,7 @@ pub enum Family {
     Cascade,
     /// A scheduler that skips or replaces verifications.
     Skipping,
-    /// Several rows of the picture at once, without a test.
+    /// Several rows of the picture at once (ZipAR, PJD).
     Rows,
     /// Another program, whatever it does.
     External,

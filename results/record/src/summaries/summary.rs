@@ -450,8 +450,8 @@ impl CellSummary {
             Some(_) if self.drafter == "none" => {
                 (Some(1.0), Some("1 by convention; it drafts nothing, so the count is 0"))
             }
-            Some(counted) if self.family == Some(Family::Rows) => {
-                (Some(counted), Some("it drafts nothing; the other rows' tokens count in tokens / forward"))
+            Some(0.0) if self.family == Some(Family::Rows) && self.method == "none" => {
+                (Some(0.0), Some("it drafts nothing; the tokens of all rows count in tokens / forward"))
             }
             counted => (counted, None),
         }

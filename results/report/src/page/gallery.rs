@@ -2,13 +2,13 @@
 //! script needs to show where each token came from.
 
 use serde::Serialize;
-use specimen_record::{KnownCounts, Record, RunDir, Status, Summary};
+use specimen_record::{Family, KnownCounts, Record, RunDir, Status, Summary};
 
 use super::embed::{link, png_uri, png_uri_len};
 use super::results::mark_svg;
 use crate::ReportError;
 use crate::images::acceptance_map::{grid_of, origins};
-use crate::images::by_prompt::{CellImage, ImagesByPrompt, image_path};
+use crate::images::by_prompt::{CellImage, ImagesByPrompt, PromptRow, image_path};
 use specimen_foundation::text::one_line;
 use specimen_table::fixed;
 
@@ -201,9 +201,8 @@ fn why_empty(cell_image: &CellImage) -> String {
 /// did not report is a dash.
 fn counts(record: &Record) -> [String; 8] {
     let known = record.known();
-    let n_verified = known.nfe.map(|nfe| nfe.saturating_sub(1)).filter(|&n| n > 0);
     let accepted_per_step =
-        known.accepted.zip(n_verified).map(|(accepted, n)| fixed(accepted as f64 / n as f64, 2));
+        known.accepted.zip(record.n_verifies()).map(|(accepted, n)| fixed(accepted as f64 / n as f64, 2));
     [
         or_dash(known.n_tokens),
         or_dash(known.nfe),
@@ -235,27 +234,36 @@ fn or_dash<T: ToString>(known: Option<T>) -> String {
 
 impl PageData {
     /// Of the first `n_rows` rows.
-    pub(crate) fn of(by_prompt: &ImagesByPrompt, n_rows: usize) -> PageData {
-        let rows = by_prompt.rows.iter().take(n_rows);
+    pub(crate) fn of(by_prompt: &ImagesByPrompt, summary: &Summary, n_rows: usize) -> PageData {
+        let families = by_prompt.cells.iter().map(|id| summary.cell(id).and_then(|cell| cell.family));
+        let are_in_order: Vec<bool> = families.map(|family| family != Some(Family::Rows)).collect();
+        let row = |row: &PromptRow| {
+            let images = row.cell_images.iter().zip(&are_in_order);
+            RowData {
+                cell_images: images.map(|(image, &in_order)| CellImageData::of(image, in_order)).collect(),
+            }
+        };
         PageData {
             cells: by_prompt.cells.clone(),
-            rows: rows
-                .map(|row| RowData { cell_images: row.cell_images.iter().map(CellImageData::of).collect() })
-                .collect(),
+            rows: by_prompt.rows.iter().take(n_rows).map(row).collect(),
         }
     }
 }
 
 impl CellImageData {
-    fn of(cell_image: &CellImage) -> Option<CellImageData> {
+    /// `is_in_order`: whether the image's tokens were made in the order of their positions.
+    fn of(cell_image: &CellImage, is_in_order: bool) -> Option<CellImageData> {
         let record = cell_image
             .record
             .as_ref()
             .filter(|record| record.status == Status::Ok && record.image.is_some())?;
         let steps = cell_image.steps.as_deref();
-        let found = steps.and_then(|steps| origins(record.tokens.len(), steps));
+        let found = steps.filter(|_| is_in_order).and_then(|steps| origins(record.tokens.len(), steps));
         let why = match (steps, &found) {
             (_, Some(_)) => "",
+            _ if !is_in_order => {
+                "Rows were decoded side by side, and no step says which tokens it gave: their origin is not known."
+            }
             (None, None) => {
                 "No steps were recorded for this image, so the origin of its tokens is not known."
             }
@@ -266,7 +274,12 @@ impl CellImageData {
         Some(CellImageData {
             tokens: record.tokens.clone(),
             origins: found.map(|found| found.into_iter().map(|origin| origin.letter()).collect()),
-            steps: steps.unwrap_or_default().iter().map(|step| (step[2], u8::from(step[3] > 0))).collect(),
+            steps: steps
+                .filter(|_| is_in_order)
+                .unwrap_or_default()
+                .iter()
+                .map(|step| (step[2], u8::from(step[3] > 0)))
+                .collect(),
             grid: grid_of(record.tokens.len(), (record.width, record.height)),
             words: in_words(&record.known()),
             why,

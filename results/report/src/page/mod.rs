@@ -122,7 +122,7 @@ pub(crate) fn page(
     let mut n_rows = by_prompt.rows.len();
     loop {
         let mut gallery = gallery::Gallery::of(by_prompt, summary, n_rows);
-        page.data = embed::script_json(&gallery::PageData::of(by_prompt, n_rows));
+        page.data = embed::script_json(&gallery::PageData::of(by_prompt, summary, n_rows));
         page.by_prompt = gallery;
         let bare = render(&page)?;
         if bare.len() > MOST_BYTES / 2 && n_rows > 1 {

@@ -46,7 +46,11 @@ pub(super) const COLUMNS: [(&str, DataType, &str); 43] = [
     ("n_steps", DataType::UInt64, "steps of the decoder"),
     ("n_draft_forwards", DataType::UInt64, "forwards of the drafter"),
     ("accepted", DataType::UInt64, "draft tokens that were accepted"),
-    ("emitted", DataType::UInt64, "tokens of verified steps: accepted, and one for each verification"),
+    (
+        "emitted",
+        DataType::UInt64,
+        "tokens that verified steps gave: accepted + 1 each, of rows side by side what all get",
+    ),
     ("skipped_steps", DataType::UInt64, "steps without a verification"),
     ("skipped_tokens", DataType::UInt64, "tokens of those steps"),
     ("forced", DataType::UInt64, "tokens that the format fixes"),

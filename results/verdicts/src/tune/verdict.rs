@@ -169,12 +169,18 @@ impl Tuning {
         }
     }
 
-    /// That the best is no faster than the baseline, whose speedup is 1.
-    fn slower_than_plain(&self) -> &'static str {
-        let value = self.confirmation.as_ref().and_then(|held_out| held_out.trial.objective.value);
-        match self.objective.starts_with("speedup") && value.is_some_and(|value| value < 1.0) {
-            true => " Plain decoding is faster, by the held-out prompts.",
-            false => "",
+    /// That the best is no faster than its baseline, whose speedup is 1.
+    fn slower_than_baseline(&self) -> &'static str {
+        let objective = self.confirmation.as_ref().map(|held_out| &held_out.trial.objective);
+        let found = objective.filter(|_| self.objective.starts_with("speedup"));
+        match found.map(|found| (found.value, found.ci95)) {
+            Some((Some(value), Some([_, high]))) if value < 1.0 && high < 1.0 => {
+                " Its baseline is faster, by the held-out prompts."
+            }
+            Some((Some(value), _)) if value < 1.0 => {
+                " On the held-out prompts its baseline was faster; their interval does not decide it."
+            }
+            _ => "",
         }
     }
 
@@ -187,7 +193,7 @@ impl Tuning {
                 let method = self.settings.iter().find(|known| known.name == *setting);
                 let method = method.map(|known| format!(" It is {}.", known.method)).unwrap_or_default();
                 let (open, rivals) = (self.left_open(undecided), rivals_said(rivals));
-                let method = method + self.slower_than_plain();
+                let method = method + self.slower_than_baseline();
                 if self.budget.is_empty() {
                     return format!(
                         "`{setting}` is the best. There is no bound that held-out prompts could refute.{method}"
@@ -215,7 +221,7 @@ impl Tuning {
                         listed(&open, |one| one.constraint.clone())
                     );
                 }
-                said + &self.left_open(&kept) + &rivals_said(rivals)
+                said + self.slower_than_baseline() + &self.left_open(&kept) + &rivals_said(rivals)
             }
             Some(Verdict::NoneMeets { nearest, also, earlier, undecided, open }) => {
                 let n = self.n_judged();
