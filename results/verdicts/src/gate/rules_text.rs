@@ -204,6 +204,10 @@ mod tests {
             ),
             ("measure = \"clip\"\nkind = \"window\"\nlow = 31.6\nhigh = 31.8", "in [31.6, 31.8]"),
             (
+                "measure = \"clip\"\nkind = \"window\"\nlow = 31.6\nhigh = 31.8\ndirection = \"higher-is-better\"",
+                "in [31.6, 31.8]",
+            ),
+            (
                 "measure = \"speedup\"\nkind = \"interval\"\nrunner = \"lab\"\nlegs = 0.1\nconfirm = 2",
                 "95 % intervals overlap",
             ),
