@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bandwidth::{ASSUMED, TimeBound},
     plan::Plan,
-    spec::{ModelSpec, Spec},
+    spec::{Cell, ModelSpec, Spec},
 };
 
 /// Size of a model's output.
@@ -120,6 +120,11 @@ impl Estimate {
         let per_cell = (n_prompts * spec.dataset.samples as usize) as u64;
         let cell_bytes = |model| footprint(model).map(|footprint| footprint.bytes() * per_cell);
         let n_timed_cells = spec.cells.iter().filter(|cell| cell.timed).count();
+        // Untimed cells of this program need none.
+        let n_warmup = |cell: &Cell| match (cell.timed, cell.external.is_none()) {
+            (false, true) => 0,
+            (_, is_own) => spec.timing.n_warmup(is_own) as usize,
+        };
         Self {
             name: spec.name.clone(),
             digest: String::new(),
@@ -128,7 +133,7 @@ impl Estimate {
             n_prompts,
             n_items: spec.cells.len() * per_cell as usize,
             n_blocks: 0,
-            n_warmup_per_worker: n_timed_cells * spec.timing.warmup as usize,
+            n_warmup_per_worker: spec.cells.iter().map(n_warmup).sum(),
             disk_bytes: spec.cells.iter().map(|cell| cell_bytes(&cell.model)).sum(),
             memory_bytes: None,
             seconds: None,

@@ -142,6 +142,15 @@ pub struct Timing {
     pub blocks: u32,
 }
 
+impl Timing {
+    /// Images that warm a cell up; `is_own`: this program makes them. Another process starts with its first, which never
+    /// counts.
+    #[must_use]
+    pub fn n_warmup(&self, is_own: bool) -> u32 {
+        self.warmup.max(u32::from(!is_own))
+    }
+}
+
 /// One method on one model with one sampling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

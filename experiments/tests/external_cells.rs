@@ -38,6 +38,18 @@ fn an_external_cell_is_compared_with_the_built_in_baseline() {
 }
 
 #[test]
+fn the_first_image_of_a_process_is_a_warm_up_in_the_estimate_too() {
+    let n_warmup = |warmup: u32| {
+        let spec = resolve(&SPEC.replace("warmup = 1", &format!("warmup = {warmup}"))).unwrap();
+        Plan::new(spec.clone(), &prompts::open(&spec.dataset, None).unwrap())
+            .unwrap()
+            .estimate(|_| None)
+            .n_warmup_per_worker
+    };
+    assert_eq!([0, 1, 2].map(n_warmup), [1, 2, 4]);
+}
+
+#[test]
 fn an_external_cell_may_name_another_one_as_its_baseline() {
     let fast =
         "[[cell]]\nname = \"py-fast\"\nexternal = { command = [\"python3\", \"y.py\"], baseline = \"py\" }\n";

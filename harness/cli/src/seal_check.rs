@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_record::{Manifest, Part, RecordError, RunDir, has_list, read_document, seal_complaints};
+use specimen_record::{
+    FROM_A_COPY, Manifest, Part, RecordError, RunDir, has_list, read_document, seal_complaints,
+};
 
 use crate::{
     console::{Console, answer, answer_json},
@@ -119,8 +121,11 @@ fn warn_of_no_list(run: &RunDir, console: &Console) -> anyhow::Result<()> {
 pub(crate) fn refusal(run: &RunDir, complaints: &[RecordError]) -> CliError {
     let run = run.root().display();
     let first = &complaints[0];
-    let mend = remedy(&first.to_string());
-    CliError::Missing(format!("{run}: {}; {mend}", said(complaints.len(), first)))
+    let (said, mend) = (said(complaints.len(), first), remedy(&first.to_string()));
+    CliError::Missing(match said.ends_with(mend) {
+        true => format!("{run}: {said}"),
+        false => format!("{run}: {said}; {mend}"),
+    })
 }
 
 fn said(n: usize, first: &RecordError) -> String {
@@ -154,5 +159,5 @@ pub(crate) fn remedy(complaint: &str) -> &'static str {
         ("is not sealed", "continue with `run --resume`"),
     ];
     let found = mends.into_iter().find(|(place, _)| complaint.contains(place));
-    found.map_or("bring the file back from a copy, or run again into another folder", |(_, mend)| mend)
+    found.map_or(FROM_A_COPY, |(_, mend)| mend)
 }

@@ -94,15 +94,16 @@ impl MethodConfig {
 
     /// One line that is the same for equal configurations and different for different ones, for instance
     /// `drafter=eagle1/static(tree=tiny_13) accept=lossless schedule=always`. An empty `accept` reads as
-    /// the `lossless` it means. A listed tree never equals a named one.
+    /// the `lossless` it means. A listed tree never equals a named one. A frontier stands in place of the three.
     pub fn canonical(&self) -> String {
+        if let Some(frontier) = self.frontier {
+            return format!("frontier={}", frontier.canonical());
+        }
         let accept = if self.accept.is_empty() { lossless_only() } else { self.accept.clone() };
         let accept: Vec<String> = accept.iter().map(RuleConfig::canonical).collect();
         let schedule = self.schedule.canonical();
-        let frontier =
-            self.frontier.map_or_else(String::new, |frontier| format!(" frontier={}", frontier.canonical()));
         let drafter = self.drafter.canonical();
-        format!("drafter={drafter} accept={} schedule={schedule}{frontier}", accept.join(">"))
+        format!("drafter={drafter} accept={} schedule={schedule}", accept.join(">"))
     }
 
     /// What the method must be put together from.

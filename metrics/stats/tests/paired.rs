@@ -128,6 +128,10 @@ fn a_constant_speedup_has_an_interval_without_width() {
     assert_eq!(got.interval.map(|ends| [ends.lower, ends.upper]), Some([2.0, 2.0]));
     let difference = pairs.mean_difference(&plan(1, 0.95)).unwrap();
     assert_eq!((difference.value, difference.z, difference.p), (-2.0, None, None));
+    // The mean of eight equal numbers is another one by rounding.
+    let pairs = Paired::join((0..8).map(|i| (i, 1.0)), (0..8).map(|i| (i, 255.0 / 87.0))).unwrap();
+    let difference = pairs.mean_difference(&plan(1, 0.95)).unwrap();
+    assert_eq!((difference.standard_error, difference.z, difference.p), (0.0, None, None));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use specimen_foundation::failure::{Failure, FailureKind};
 
-use crate::{Digest, ItemKey, NotFinite};
+use crate::{Digest, Document, ItemKey, Manifest, NotFinite};
 
 /// What the system says, and what to do where its disk is full.
 #[must_use]
@@ -43,7 +43,7 @@ pub enum RecordError {
         most: u64,
     },
     /// A line or file is not the JSON it should be.
-    #[error("{path}:{line}:{column}: not a valid {kind}: {reason}")]
+    #[error("{path}:{line}:{column}: not a valid {kind}: {reason}{}", advice(.kind))]
     Syntax {
         /// Path of the file.
         path: PathBuf,
@@ -290,6 +290,14 @@ pub enum RecordError {
         /// The first missing one in plan order.
         first: ItemKey,
     },
+}
+
+/// How to repair a file that cannot be made from the others.
+pub const FROM_A_COPY: &str = "bring the file back from a copy, or run again into another folder";
+
+/// What to do about a file that is no valid document of its kind, where there is one answer.
+fn advice(kind: &str) -> String {
+    if kind == Manifest::KIND { format!("; {FROM_A_COPY}") } else { String::new() }
 }
 
 impl RecordError {

@@ -96,6 +96,18 @@ fn summary() -> Summary {
 }
 
 #[test]
+fn a_cut_manifest_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("manifest.json");
+    std::fs::write(&path, "{\"schema\": 1, \"na").unwrap();
+    let said = specimen_record::read_document::<specimen_record::Manifest>(&path).unwrap_err().to_string();
+    assert!(
+        said.contains("manifest.json:1:") && said.contains("; bring the file back from a copy"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_shape_that_scripts_rely_on_does_not_move() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("summary.json");

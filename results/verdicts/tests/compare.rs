@@ -45,6 +45,20 @@ fn a_run_against_its_copy_shows_no_difference_anywhere() {
 }
 
 #[test]
+fn what_differs_by_the_same_on_every_prompt_has_no_p_and_needs_six_pairs_to_be_decided() {
+    for n_prompts in [5, 8] {
+        let made = |made: Made| Made { n_prompts, ..made };
+        let found = compared(&made(Made::plain("a")), &made(worse_tree()), &Options::default()).unwrap();
+        let nfe = row(&found, "tree", "nfe");
+        assert_eq!((nfe.estimate.p, nfe.significant), (None, false));
+        let table = found.table().text(400);
+        let line = table.lines().find(|line| line.contains("nfe") && line.contains("B is")).is_some();
+        assert_eq!(line, 6 <= n_prompts, "{table}");
+        assert_eq!(table.contains("undecided: too few pairs"), n_prompts < 6, "{table}");
+    }
+}
+
+#[test]
 fn what_is_one_number_everywhere_has_no_row_and_is_named() {
     let found = compared(&Made::plain("a"), &worse_tree(), &Options::default()).unwrap();
     let of_ar = |measure: &str| {

@@ -366,6 +366,13 @@ fn rules_to_begin_with_read_back_have_comments_and_pass_their_own_baseline() {
         assert_eq!(rules.rules.iter().any(|rule| rule.is_time()), runner.is_some(), "{text}");
     }
     assert_snapshot!(starter_rules(&baseline.summary, None));
+    // No interval would ever be there, so that any slowdown would fail.
+    for cell in &mut baseline.summary.cells {
+        cell.speedup.ci95 = None;
+    }
+    let text = starter_rules(&baseline.summary, Some("lab"));
+    assert!(text.contains("# No rule about times: no speedup of this run has an interval."), "{text}");
+    assert!(!Rules::parse("b.rules.toml", &text).unwrap().rules.iter().any(|rule| rule.is_time()), "{text}");
 }
 
 #[test]

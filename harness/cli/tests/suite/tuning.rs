@@ -116,6 +116,19 @@ fn a_tuning_that_lies_there_is_continued_and_comes_out_the_same() {
     assert_eq!(touched(&desk, "t/rung-1/merged/summary.json"), before, "a finished rung is not made again");
 }
 
+/// The best of exact settings is confirmed by a run of exact cells alone.
+#[test]
+fn a_distance_from_the_baseline_stays_one_where_every_cell_is_exact() {
+    let desk = Desk::new();
+    let file = noise(&desk);
+    let text = fs::read_to_string(desk.path(&file)).unwrap() + "[[metric]]\nname = \"target-nll\"\n";
+    let file = desk.file("scored.toml", &text);
+    let found = desk.json(&["tune", &file, "--objective", "target-nll", "--out", "t"]);
+    assert_eq!(found["confirmation"]["objective"]["value"], 0.0, "{found:#}");
+    let table = fs::read_to_string(desk.path("t/tune.md")).unwrap();
+    assert!(table.contains("the lowest abs. Δ target-nll of 4 settings"), "{table}");
+}
+
 #[test]
 fn a_budget_that_nothing_meets_ends_with_1_and_names_the_nearest() {
     let desk = Desk::new();

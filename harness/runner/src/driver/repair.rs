@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 
 use specimen_catalog::METRICS;
 use specimen_record::{
-    Checksums, Manifest, Part, RecordError, RunDir, RunProgress, decode_part, seal_complaints,
+    Checksums, FROM_A_COPY, Manifest, Part, RecordError, RunDir, RunProgress, decode_part, seal_complaints,
 };
 
 use crate::{driver::events::DriverEvent, error::RunError, process::removal::remove_if_there};
@@ -71,9 +71,6 @@ pub(super) fn repair(
     }
     Ok(())
 }
-
-/// The remedy for a file that cannot be made from the others.
-const FROM_A_COPY: &str = "bring the file back from a copy, or run again into another folder";
 
 /// The file that a complaint is about.
 fn path_of(complaint: &RecordError) -> Option<&Path> {

@@ -230,9 +230,8 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Images that warm a cell up. Another process starts with its first, which never counts.
     fn n_warmup(&self, is_own: bool) -> usize {
-        self.work.spec.timing.warmup.max(u32::from(!is_own)) as usize
+        self.work.spec.timing.n_warmup(is_own) as usize
     }
 
     /// Makes the images of a batch, which are not kept.

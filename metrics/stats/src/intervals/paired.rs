@@ -132,7 +132,9 @@ impl<K> Paired<K> {
     pub fn mean_difference(&self, plan: &BootstrapPlan) -> Result<MeanDifference, StatsError> {
         let differences: Vec<f64> = self.differences().collect();
         let value = arithmetic_mean(&differences)?;
-        let standard_error = standard_error(&differences)?;
+        let sides = self.baseline.iter().chain(&self.method).map(|value| value.abs());
+        let is_still = is_constant(&differences, sides.fold(0.0, f64::max));
+        let standard_error = if is_still { 0.0 } else { standard_error(&differences)? };
         let (z, p) = if standard_error > 0.0 {
             let z = value / standard_error;
             (Some(z), Some(student_two_sided_p(differences.len() as u64 - 1, z)?))
@@ -233,9 +235,8 @@ pub fn ratio_of_sums_change<K: Ord + Clone>(
     };
     let (a, b) = (moved(first, at_first)?, moved(second, at_second)?);
     let pulls: Vec<f64> = b.iter().zip(&a).map(|(b, a)| b - a).collect();
-    // Ratios that are the same on every prompt leave rounding alone.
-    let is_still = pulls.iter().all(|pull| pull.abs() <= 1e-12 * at_first.max(at_second));
-    let error = if is_still { 0.0 } else { standard_error(&pulls)? };
+    // Ratios that are the same on every prompt pull nowhere.
+    let error = if is_constant(&pulls, at_first.max(at_second)) { 0.0 } else { standard_error(&pulls)? };
     let p = match error > 0.0 {
         true => Some(student_two_sided_p(pulls.len() as u64 - 1, change.value / error)?),
         false => None,
@@ -247,6 +248,11 @@ pub fn ratio_of_sums_change<K: Ord + Clone>(
         p,
         detectable: detectable_difference(error, first.n_pairs())?,
     })
+}
+
+/// Whether values computed from numbers up to `size` differ from one another by rounding alone.
+fn is_constant(values: &[f64], size: f64) -> bool {
+    values.iter().all(|value| (value - values[0]).abs() <= 1e-12 * size)
 }
 
 /// Returns the true difference that a two-sided 5 % t-test on `n` pairs finds with 80 % power: `t(.975) + t(.8)` standard

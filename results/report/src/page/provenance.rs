@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use specimen_foundation::text::counted;
-use specimen_record::{Better, EnvironmentFlag, Manifest, Summary};
+use specimen_record::{Better, CellSummary, EnvironmentFlag, Manifest, Origin, Summary};
 
 use crate::tables::legend::IMPORTED;
 
@@ -35,8 +35,13 @@ pub(crate) fn protocols(summary: &Summary) -> Vec<String> {
     ];
     let timing = &summary.spec["timing"];
     if let (Some(warmup), Some(blocks)) = (timing["warmup"].as_u64(), timing["blocks"].as_u64()) {
+        let is_external = |cell: &CellSummary| cell.origin == Some(Origin::External);
+        let of_others = match warmup == 0 && summary.cells.iter().any(is_external) {
+            true => " (1 of each process of another program)",
+            false => "",
+        };
         lines.push(format!(
-            "Timing: {warmup} images of warm-up, blocks of {blocks} prompts with all timed cells on each prompt."
+            "Timing: {warmup} images of warm-up{of_others}, blocks of {blocks} prompts with all timed cells on each prompt."
         ));
     }
     lines.extend(metrics_and_sources(summary));

@@ -165,7 +165,7 @@ fn verdict(row: &Row) -> String {
     };
     match (estimate.p, row.significant) {
         (None, _) if estimate.value == no_change => "equal".to_owned(),
-        (None, _) => format!("{direction}, by the same on every prompt"),
+        (None, _) if estimate.ci95.is_some() => format!("{direction}, by the same on every prompt"),
         (_, true) => direction.to_owned(),
         (_, false) if estimate.ci95.is_none() => "undecided: too few pairs".to_owned(),
         (_, false) => "could be chance".to_owned(),

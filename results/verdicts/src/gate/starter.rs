@@ -84,8 +84,14 @@ fn metrics(out: &mut String, summary: &Summary) {
 
 /// Rules about speedups, as comments without the label of a machine.
 fn times(out: &mut String, summary: &Summary, runner: Option<&str>) {
-    let timed = names(summary, |cell| cell.speedup.value.is_some() && !cell.is_baseline());
+    let is_timed = |cell: &CellSummary| cell.speedup.value.is_some() && !cell.is_baseline();
+    let timed = names(summary, |cell| is_timed(cell) && cell.speedup.ci95.is_some());
     if timed.is_empty() {
+        if summary.cells.iter().any(is_timed) {
+            out.push_str(
+                "\n# No rule about times: no speedup of this run has an interval. One needs six prompts.\n",
+            );
+        }
         return;
     }
     let keys = [

@@ -70,10 +70,13 @@ impl Trial {
 }
 
 impl Trial {
-    /// Whether a measure counts by how far it is from the baseline's.
+    /// Whether a measure counts by how far it is from the baseline's: where it would for a relaxed cell, whichever cells the run
+    /// has.
     #[must_use]
     pub fn is_distance(values: &RunValues, measure: &str) -> bool {
-        values.summary.better(measure) == Some(Better::NearerToBaseline)
+        let mut scored = values.summary.cells.iter().flat_map(|cell| &cell.metrics);
+        let scored = scored.find(|scored| scored.metric == measure);
+        scored.and_then(|scored| scored.better(Guarantee::Relaxed)) == Some(Better::NearerToBaseline)
     }
 }
 
@@ -122,7 +125,7 @@ impl Evidence {
     }
 }
 
-/// The objective of a cell. Where nearer to the baseline's is better for a cell of the run, it is how far a cell is from
+/// The objective of a cell. Of a measure by which nearer to the baseline's is better, it is how far a cell is from
 /// it: 0 for an exact one, whose distribution is the baseline's.
 fn objective(
     rungs: &[RunValues],
