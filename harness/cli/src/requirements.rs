@@ -160,17 +160,17 @@ pub(crate) fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missin
         .map(|item| Missing {
             what: item.key.to_owned(),
             remedy: item.command(),
-            fetch: Some(fetch_size(item)),
+            fetch: fetch_size(item, root),
         })
         .collect()
 }
 
-/// What fetching a dataset takes.
-fn fetch_size(item: &DataItem) -> FetchSize {
-    match item.n_bytes() {
-        Some(n_bytes) => FetchSize { n_files: 1, n_bytes, n_unknown: 0 },
-        None => FetchSize { n_files: 1, n_bytes: 0, n_unknown: 1 },
-    }
+/// What fetching a dataset takes. Without a folder for data there is no place for it, and no command brings it.
+fn fetch_size(item: &DataItem, root: Option<&DataRoot>) -> Option<FetchSize> {
+    let n_bytes = item.n_bytes();
+    let size =
+        FetchSize { n_files: 1, n_bytes: n_bytes.unwrap_or(0), n_unknown: u64::from(n_bytes.is_none()) };
+    root.map(|_| size)
 }
 
 /// The program of an external cell, where it is neither at its path nor in a folder of `PATH`.
@@ -233,7 +233,7 @@ fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
                 Some(item) => item.remedy(root),
                 None => format!("put it at {}, or give another path", path.display()),
             };
-            let fetch = published.map(fetch_size);
+            let fetch = published.and_then(|item| fetch_size(item, root));
             missing.push(Missing { what: format!("{what}, for {value}"), remedy, fetch });
         }
     }
@@ -310,9 +310,8 @@ fn missing_files(part: &Entry, files: &[&PublishedFile]) -> Vec<Missing> {
 
 fn absent_item(item: &DataItem, root: Option<&DataRoot>) -> Option<Missing> {
     match item.locate(root) {
-        // Without a folder for data there is no place for it, and no command brings it.
         Err(DatasetError::Absent { what, remedy }) => {
-            Some(Missing { what, remedy, fetch: root.map(|_| fetch_size(item)) })
+            Some(Missing { what, remedy, fetch: fetch_size(item, root) })
         }
         _ => None,
     }

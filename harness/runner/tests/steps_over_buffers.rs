@@ -1,6 +1,6 @@
 //! Steps over buffers, as CUDA graphs need them, against steps that make their tensors anew: the same probabilities and features
 //! in every forward of every method, up to rounding.
-#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and says what it measured")]
 
 use std::{collections::BTreeMap, path::Path, rc::Rc};
 

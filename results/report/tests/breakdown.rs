@@ -181,6 +181,9 @@ fn breakdowns_are_drawn_alone_by_their_kind() {
     let titled = Style { width_mm: Some(174.0), is_titled: true };
     draw(&run, &fixture::summary(), &out, &["breakdown".to_owned()], (&quality, &facts), &titled).unwrap();
     let svg = fs::read_to_string(out.join("breakdown-category-scene-clip.svg")).unwrap();
+    // A line of the heading may break anywhere in it.
+    let texts = svg.split('>').filter_map(|part| part.split_once("</text")).map(|(text, _)| text);
+    let texts = texts.collect::<Vec<_>>().join(" ");
     let words = format!("6 of {} cells drawn", fixture::LINES.len());
-    assert!(6 < fixture::LINES.len() && svg.contains(&words), "{svg}");
+    assert!(6 < fixture::LINES.len() && texts.contains(&words), "{texts}");
 }

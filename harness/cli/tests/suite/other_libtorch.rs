@@ -2,12 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::{
-    ffi::OsStr,
-    fs,
-    path::{Path, PathBuf},
-    process::Output,
-};
+use std::{ffi::OsStr, fs, path::PathBuf, process::Output};
 
 use specimen_weights::libtorch::{BUILT_FOR, loaded};
 

@@ -442,8 +442,8 @@ impl CellSummary {
     }
 
     /// Accepted draft tokens a step as tables show them, and what to say of the number: papers print 1 for
-    /// plain decoding (CASCADE's Table 1), which drafts nothing and whose count is 0. So is that of rows side by side without a
-    /// test (ZipAR), of which no such convention is known.
+    /// plain decoding (CASCADE's Table 1), which drafts nothing and whose count is 0. So is that of rows side by side that
+    /// draft nothing (ZipAR), of which no such convention is known.
     #[must_use]
     pub fn accepted_in_tables(&self) -> (Option<f64>, Option<&'static str>) {
         match self.accepted_per_step {

@@ -150,6 +150,9 @@ fn n_observed(row: &Row) -> String {
     }
 }
 
+/// How far apart two sides may be by rounding, as a share of them.
+const ROUNDING: f64 = 1e-12;
+
 /// The value of a row that says that nothing changed.
 fn no_change(row: &Row) -> f64 {
     if row.estimate.scale == Scale::Ratio { 1.0 } else { 0.0 }
@@ -157,6 +160,7 @@ fn no_change(row: &Row) -> f64 {
 
 fn verdict(row: &Row) -> String {
     let (estimate, no_change) = (&row.estimate, no_change(row));
+    let size = if estimate.scale == Scale::Ratio { 1.0 } else { estimate.a.abs().max(estimate.b.abs()) };
     let direction = match (estimate.scale, estimate.value > no_change) {
         (Scale::Ratio, true) => "B is faster",
         (Scale::Ratio, false) => "B is slower",
@@ -164,7 +168,7 @@ fn verdict(row: &Row) -> String {
         (Scale::Difference, false) => "B is lower",
     };
     match (estimate.p, row.significant) {
-        (None, _) if estimate.value == no_change => "equal".to_owned(),
+        (None, _) if (estimate.value - no_change).abs() <= ROUNDING * size => "equal".to_owned(),
         (None, _) if estimate.ci95.is_some() => format!("{direction}, by the same on every prompt"),
         (_, true) => direction.to_owned(),
         (_, false) if estimate.ci95.is_none() => "undecided: too few pairs".to_owned(),
