@@ -172,6 +172,14 @@ pub enum ReportError {
         /// The nearest names, or those of the run.
         known: String,
     },
+    /// Grouping by what the table has the mean of.
+    #[error(
+        "no groups by `{name}`: the table has its mean in each row; all values are in `records --out FILE`"
+    )]
+    IsMean {
+        /// The column asked for.
+        name: String,
+    },
     /// A column that the table does not have.
     #[error("no column `{name}`; the table has {known}")]
     NoColumn {
@@ -207,6 +215,7 @@ impl Failure for ReportError {
             | Self::OneName { .. }
             | Self::NoFigure { .. }
             | Self::NoColumn { .. }
+            | Self::IsMean { .. }
             | Self::EmptyGroups { .. }
             | Self::NoGroups { .. } => FailureKind::Usage,
             Self::Mixed { .. } | Self::SameRun { .. } => FailureKind::Mismatch,

@@ -96,6 +96,30 @@ fn every_group_has_the_means_and_differences_of_its_images() {
     assert!(page.contains("scene-clip by category") && page.contains("is in each of these rows"));
 }
 
+/// As an image that equals the baseline's: its psnr is infinite, and no score.
+#[test]
+fn a_mean_over_a_part_of_the_images_of_a_row_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = scored(folder.path());
+    let line = &fixture::LINES[1];
+    let path = run.metrics("scene-clip", line.id);
+    let mut file: MetricFile = read_document(&path).unwrap();
+    file.per_item.as_mut().unwrap().remove(&ItemKey::new(line.id, "3", 0));
+    write_document(&path, &file).unwrap();
+    let made = report(&run, &options()).unwrap();
+    let (name, _) = made.figures.iter().find(|(name, _)| name.starts_with("breakdown")).unwrap();
+    let mut rows = csv::Reader::from_path(run.report().join(format!("{name}.csv"))).unwrap();
+    let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
+    for row in rows.iter().filter(|row| &row[1] == line.id) {
+        // Squares are the prompts 0 and 3.
+        let has_none = &row[0] == "squares";
+        assert_eq!((row[6].is_empty(), row[9].is_empty()), (has_none, has_none), "{row:?}");
+        assert_eq!(&row[4], if &row[0] == "triangles" { "1" } else { "2" }, "{row:?}");
+    }
+    let (_, table) = breakdown_tables(&run, &[fact()]).unwrap().remove(0);
+    assert!(table.unwrap().legend.iter().any(|line| line.contains("one of them has no finite score")));
+}
+
 #[test]
 fn the_table_has_a_row_a_group_and_cell() {
     let folder = tempfile::tempdir().unwrap();

@@ -162,6 +162,22 @@ fn only_rows_that_draft_nothing_are_said_to_draft_nothing() {
 }
 
 #[test]
+fn few_batches_leave_intervals_of_paired_differences() {
+    use specimen_record::{Observations, ObservedUnit};
+
+    let mut summary = small();
+    for cell in &mut summary.cells {
+        (cell.n_images, cell.n_failed) = (80, 0);
+        cell.speedup.observations = Some(Observations { n: 80, of: ObservedUnit::Prompts });
+    }
+    let tree = summary.cells.iter_mut().find(|cell| cell.id == "sd-tree13").unwrap();
+    tree.speedup.observations = Some(Observations { n: 4, of: ObservedUnit::Batches });
+    let text = table(&summary).unwrap().markdown();
+    let line = "n = 4 batches of sd-tree13: too few for an interval of a speedup, which needs 6; what differs may be chance.";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn the_head_of_a_table_counts_prompts_and_batches_apart() {
     use specimen_record::{Observations, ObservedUnit};
 

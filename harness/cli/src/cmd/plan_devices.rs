@@ -18,11 +18,13 @@ pub(crate) fn device_notes(spec: &Spec) -> Vec<String> {
 /// A note where cells are timed in bf16 on a CPU that multiplies no bf16: the plan's speedups are then others than on a CPU that
 /// does, and mostly below 1.
 pub(crate) fn bf16_note(spec: &Spec) -> Option<String> {
-    is_slow(spec, processor::has_bf16()).then(|| {
-        format!(
-            "bf16: {WITHOUT_BF16}: {SLOW_BF16}; --set \"model.dtype='f32'\" measures what drafting gains here"
-        )
-    })
+    bf16_words(spec)
+        .map(|words| format!("{words}; --set \"model.dtype='f32'\" measures what drafting gains here"))
+}
+
+/// The same without what to do, for a command that takes no other kind of number.
+pub(crate) fn bf16_words(spec: &Spec) -> Option<String> {
+    is_slow(spec, processor::has_bf16()).then(|| format!("bf16: {WITHOUT_BF16}: {SLOW_BF16}"))
 }
 
 /// Whether `spec` times bf16 on a CPU that has no such instructions.

@@ -162,6 +162,9 @@ fn a_swept_parameter_is_a_column_by_which_means_are_grouped() {
     let shown = desk.succeeds(&["records", "grid", "--by", "depth"]).out;
     assert!(shown.contains("A row is over all cells that axes made of one cell"), "{shown}");
     desk.fails(&["records", "a", "--by", "colour"], 2, &["no column `colour`", "depth"]);
+    for column in ["nfe", "decode_s", "e2e_s"] {
+        desk.fails(&["records", "a", "--by", column], 2, &[&format!("no groups by `{column}`"), "its mean"]);
+    }
     desk.fails(&["records", "grid", "--by", "dept"], 2, &["no column `dept`", "did you mean `depth`?"]);
 }
 

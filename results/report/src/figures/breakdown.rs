@@ -52,7 +52,10 @@ impl Breakdown {
             DotRow {
                 name: group.name.clone(),
                 note: counted(n, "prompt"),
-                dots: shown.iter().map(|cell| of(&cell.id).map(|own| (own.value, own.ci95))).collect(),
+                dots: shown
+                    .iter()
+                    .map(|cell| of(&cell.id).and_then(|own| Some((own.value?, own.ci95))))
+                    .collect(),
             }
         };
         let better = match self.better {

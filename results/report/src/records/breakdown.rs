@@ -61,7 +61,8 @@ pub(crate) struct CellInGroup {
     pub(crate) cell: String,
     pub(crate) n_images: u64,
     pub(crate) n_prompts: u64,
-    pub(crate) value: f64,
+    /// The mean; absent where an image has no finite score.
+    pub(crate) value: Option<f64>,
     pub(crate) ci95: Option<[f64; 2]>,
     /// From the baseline's images of the same prompts and numbers; absent for a baseline.
     pub(crate) difference: Option<(f64, Option<[f64; 2]>)>,
@@ -128,6 +129,7 @@ fn of_score(
     let of_baseline = of_baseline(frame, score, summary)?;
     let (cells, ids) = (frame.column("cell")?.str()?, frame.column("prompt_id")?.str()?);
     let values = frame.column(score)?.f64()?;
+    let made = frame.column("status")?.str()?.equal("ok");
     let pick = |texts: &StringChunked| {
         rows.positions.iter().map(|&at| texts.get(at).map(str::to_owned)).collect::<Vec<_>>()
     };
@@ -137,6 +139,7 @@ fn of_score(
             Column::new("group".into(), rows.groups.clone()),
             Column::new("cell".into(), pick(cells)),
             Column::new("prompt_id".into(), pick(ids)),
+            Column::new("made".into(), rows.positions.iter().map(|&at| made.get(at)).collect::<Vec<_>>()),
             Column::new("value".into(), rows.positions.iter().map(|&at| values.get(at)).collect::<Vec<_>>()),
             Column::new(
                 "baseline".into(),
@@ -144,11 +147,11 @@ fn of_score(
             ),
         ],
     )?;
-    let scored = exploded.filter(&exploded.column("value")?.is_not_null())?;
-    if scored.height() == 0 {
+    let made = exploded.filter(exploded.column("made")?.bool()?)?;
+    if made.column("value")?.null_count() == made.height() {
         return Ok(None);
     }
-    let means = scored.group_by_stable(["group", "cell"])?.apply(|group| mean_row(&group))?;
+    let means = made.group_by_stable(["group", "cell"])?.apply(|group| mean_row(&group))?;
     let (metric, protocol) = score[SCORE.len()..].split_once('@').unwrap_or((&score[SCORE.len()..], ""));
     let mut breakdown = Breakdown {
         fact: fact.name.clone(),
@@ -182,18 +185,21 @@ fn of_baseline(frame: &DataFrame, score: &str, summary: &Summary) -> Result<Vec<
     Ok((0..frame.height()).map(other).collect())
 }
 
-/// The mean of a group's images of one cell, and that of their differences from the baseline's.
+/// The mean of a group's images of one cell, and that of their differences from the baseline's. A mean over a part of the
+/// images says nothing of the row's.
 fn mean_row(group: &DataFrame) -> PolarsResult<DataFrame> {
     let prompts: Vec<&str> =
         group.column("prompt_id")?.str()?.iter().map(Option::unwrap_or_default).collect();
     let (values, baseline) = (group.column("value")?.f64()?, group.column("baseline")?.f64()?);
     let refused = |error: StatsError| PolarsError::ComputeError(error.to_string().into());
     let all: Vec<f64> = values.iter().flatten().collect();
-    let (value, ci95) = over_prompts(&all, &prompts).map_err(refused)?;
+    let is_whole = all.len() == group.height();
+    let found = is_whole.then(|| over_prompts(&all, &prompts)).transpose().map_err(refused)?;
+    let (value, ci95) = (found.map(|(value, _)| value), found.and_then(|(_, ci95)| ci95));
     let pairs = values.iter().zip(baseline.iter()).zip(&prompts);
     let (differences, of_pairs): (Vec<f64>, Vec<&str>) =
         pairs.filter_map(|((value, baseline), prompt)| Some((value? - baseline?, *prompt))).unzip();
-    let difference = match differences.is_empty() {
+    let difference = match differences.is_empty() || !is_whole {
         true => None,
         false => Some(over_prompts(&differences, &of_pairs).map_err(refused)?),
     };
@@ -207,6 +213,7 @@ fn mean_row(group: &DataFrame) -> PolarsResult<DataFrame> {
             group.column("group")?.slice(0, 1),
             group.column("cell")?.slice(0, 1),
             Column::new("images".into(), count(group.height())),
+            Column::new("scored".into(), count(all.len())),
             Column::new("prompts".into(), count(n_prompts)),
             Column::new("value".into(), vec![value]),
             Column::new("low".into(), end(ci95, 0)),
@@ -233,12 +240,13 @@ fn grouped(means: &DataFrame, summary: &Summary) -> Result<Vec<Group>, ReportErr
     let number = |name: &str| means.column(name)?.f64();
     let (groups, cells) = (text("group")?, text("cell")?);
     let (images, prompts, values) = (count("images")?, count("prompts")?, number("value")?);
+    let scored = count("scored")?;
     let (low, high) = (number("low")?, number("high")?);
     let (difference, difference_low, difference_high) =
         (number("difference")?, number("difference_low")?, number("difference_high")?);
     let mut found: BTreeMap<&str, Vec<CellInGroup>> = BTreeMap::new();
     for at in 0..means.height() {
-        let (Some(group), Some(cell), Some(value)) = (groups.get(at), cells.get(at), values.get(at)) else {
+        let (Some(group), Some(cell), Some(1..)) = (groups.get(at), cells.get(at), scored.get(at)) else {
             continue;
         };
         let ends = |low: Option<f64>, high: Option<f64>| low.zip(high).map(|(low, high)| [low, high]);
@@ -246,7 +254,7 @@ fn grouped(means: &DataFrame, summary: &Summary) -> Result<Vec<Group>, ReportErr
             cell: cell.to_owned(),
             n_images: images.get(at).unwrap_or_default(),
             n_prompts: prompts.get(at).unwrap_or_default(),
-            value,
+            value: values.get(at),
             ci95: ends(low.get(at), high.get(at)),
             difference: difference
                 .get(at)
@@ -277,7 +285,9 @@ impl Breakdown {
     fn order(&mut self) {
         let is_ascending = matches!(self.better, Some(Better::Lower | Better::NearerToBaseline));
         let sign = if is_ascending { 1.0 } else { -1.0 };
-        let value = |group: &Group| group.cells.first().map_or(f64::INFINITY, |cell| sign * cell.value);
+        let value = |group: &Group| {
+            group.cells.first().and_then(|cell| cell.value).map_or(f64::INFINITY, |value| sign * value)
+        };
         self.groups.sort_by(|a, b| value(a).total_cmp(&value(b)).then_with(|| a.name.cmp(&b.name)));
     }
 }
@@ -316,7 +326,7 @@ pub(crate) fn breakdown_csv(found: &[Breakdown]) -> Result<String, ReportError> 
                 breakdown.protocol.clone(),
                 cell.n_images.to_string(),
                 cell.n_prompts.to_string(),
-                cell.value.to_string(),
+                text(cell.value),
                 end(cell.ci95, 0),
                 end(cell.ci95, 1),
                 text(cell.difference.map(|(value, _)| value)),
@@ -386,7 +396,7 @@ pub(crate) fn breakdown_table(summary: &Summary, found: &[Breakdown]) -> Table {
         let name = &breakdown.metric;
         table.push(
             Head::number(name, "", breakdown.higher_is_better()),
-            column(&|cell| Some((cell.value, cell.ci95))),
+            column(&|cell| cell.value.map(|value| (value, cell.ci95))),
         );
         if cells.iter().flatten().any(|cell| cell.difference.is_some()) {
             table.push(
@@ -407,6 +417,14 @@ pub(crate) fn breakdown_table(summary: &Summary, found: &[Breakdown]) -> Table {
              is expected to be off."
         ),
     );
+    let all = || found.iter().flat_map(|breakdown| &breakdown.groups).flat_map(|group| &group.cells);
+    if all().any(|cell| cell.value.is_none()) {
+        table.legend.push(
+            "– in a row with images: one of them has no finite score (the psnr of equal pictures is infinite) or none yet, \
+             so there is no mean."
+                .to_owned(),
+        );
+    }
     let is_exact = |cell: &&specimen_record::CellSummary| {
         cell.guarantee == Guarantee::Exact
             && !cell.is_baseline()

@@ -205,7 +205,8 @@ impl ImageRecords {
                 if 0 < n && n < of {
                     let metric = name.trim_start_matches(SCORE);
                     notes.push(format!(
-                        "No mean of {metric} for {id} of {run}: it has values of {n} of {of} images; score the run again."
+                        "No mean of {metric} for {id} of {run}: it has values of {n} of {of} images. The others have none \
+                         yet (`specimen score` gives them one) or none that is finite (psnr of equal pictures)."
                     ));
                 }
             }
@@ -231,6 +232,9 @@ impl ImageRecords {
 
     /// The column that `name` means.
     fn grouping_column(&self, name: &str) -> Result<String, ReportError> {
+        if MEANS.contains(&name) || name.starts_with(SCORE) {
+            return Err(ReportError::IsMean { name: name.to_owned() });
+        }
         let names = [name.to_owned(), format!("{PROMPT}{name}"), format!("{PARAM}{name}")];
         let has_value = |column: &String| self.has_value(column);
         let is_there = names.iter().any(|column| self.frame.column(column).is_ok());
@@ -251,7 +255,9 @@ impl ImageRecords {
             let bare = column.strip_prefix(PARAM).or_else(|| column.strip_prefix(PROMPT));
             bare.unwrap_or(column).to_owned()
         };
-        let is_offered = |column: &&String| !column.starts_with(SCORE) && self.has_value(column);
+        let is_offered = |column: &&String| {
+            !column.starts_with(SCORE) && !MEANS.contains(&column.as_str()) && self.has_value(column)
+        };
         let known: BTreeSet<String> = columns.iter().filter(is_offered).map(typed).collect();
         suggestion(name, known.iter().map(String::as_str))
     }
@@ -325,6 +331,9 @@ fn fields(column: &Column) -> Result<Vec<String>, ReportError> {
         _ => column.f64()?.iter().map(|v| or_empty(v.map(|v| v.to_string()))).collect(),
     })
 }
+
+/// Columns of images that the table of means has as means, besides the scores.
+const MEANS: [&str; 3] = ["nfe", "decode_s", "e2e_s"];
 
 /// One row: what a group of images has in common, and its means.
 fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResult<DataFrame> {

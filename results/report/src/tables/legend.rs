@@ -85,18 +85,26 @@ pub(crate) fn few_images(summary: &Summary) -> Option<String> {
     let known: Vec<(&str, Observations)> =
         compared.filter_map(|cell| Some((cell.id.as_str(), of(cell)?))).collect();
     let none = FEWEST_OBSERVATIONS as u64;
+    // Where images were decoded together, only times are of fewer than the prompts.
+    let is_of_times = |(id, found): &&(&str, Observations)| {
+        let cell = summary.cell(id);
+        found.of == ObservedUnit::Batches && cell.is_some_and(|cell| none <= cell.n_images)
+    };
+    let (of_times, of_all): (Vec<_>, Vec<_>) = known.iter().copied().partition(|known| is_of_times(&known));
+    let too_few = |of: &str| {
+        let needs = format!("which needs {FEWEST_OBSERVATIONS}; what differs may be chance");
+        (0..none, format!("too few for an interval of {of}, {needs}"))
+    };
+    let not_reliable = |of: &str| (none..FEW, format!("intervals{of} from so few are not reliable"));
     let lines = [
-        (
-            0..none,
-            format!(
-                "too few for an interval of a speedup or of a paired difference, which needs {FEWEST_OBSERVATIONS}; what differs \
-                 may be chance"
-            ),
-        ),
-        (none..FEW, "intervals from so few are not reliable".to_owned()),
+        (&of_all, too_few("a speedup or of a paired difference")),
+        (&of_times, too_few("a speedup")),
+        (&of_all, not_reliable("")),
+        (&of_times, not_reliable(" of speedups")),
     ];
-    let lines =
-        lines.into_iter().filter_map(|(range, what)| Some(format!("{}: {what}.", counts(&known, &range)?)));
+    let lines = lines
+        .into_iter()
+        .filter_map(|(of, (range, what))| Some(format!("{}: {what}.", counts(of, &range, known.len())?)));
     Some(lines.collect::<Vec<_>>().join(" ")).filter(|lines| !lines.is_empty())
 }
 
@@ -104,12 +112,12 @@ pub(crate) fn few_images(summary: &Summary) -> Option<String> {
 const MOST_NAMED: usize = 6;
 
 /// The least count in a range, and of which cells; `None` where no cell's count is in it.
-fn counts(known: &[(&str, Observations)], range: &Range<u64>) -> Option<String> {
+fn counts(known: &[(&str, Observations)], range: &Range<u64>, n_cells: usize) -> Option<String> {
     let few: Vec<_> = known.iter().filter(|(_, found)| range.contains(&found.n)).collect();
     let (_, fewest) = few.iter().min_by_key(|(_, found)| found.n)?;
     let least = if few.iter().all(|(_, found)| found.n == fewest.n) { "" } else { " at the least" };
     let which = match few.len() {
-        n if n == known.len() => "a cell".to_owned(),
+        n if n == n_cells => "a cell".to_owned(),
         n if n > MOST_NAMED => format!("of {n} cells"),
         _ => format!("of {}", few.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
     };
