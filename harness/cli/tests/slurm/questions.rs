@@ -327,7 +327,7 @@ fn the_machine_of_a_run_on_a_cluster_is_that_of_its_tasks() {
     assert_eq!(here.code, Some(0), "{}", here.err);
     assert_eq!(desk.digest("here"), desk.digest("there"));
     // Other hardware is not compared without a word.
-    let compared = ended(desk.command(&["compare", "here", "there"]).spawn().unwrap());
+    let compared = ended(desk.command(&["compare", "here", "there", "--layout", "csv"]).spawn().unwrap());
     let reported = compared.err.contains("not compared: decode_s of ar: machine:");
     assert!(reported && compared.err.contains("B has Another CPU and Node CPU"), "{}", compared.err);
 }
