@@ -129,7 +129,8 @@ fn of_score(
     let of_baseline = of_baseline(frame, score, summary)?;
     let (cells, ids) = (frame.column("cell")?.str()?, frame.column("prompt_id")?.str()?);
     let values = frame.column(score)?.f64()?;
-    let made = frame.column("status")?.str()?.equal("ok");
+    // An image without a score counts where it was made.
+    let made = &frame.column("status")?.str()?.equal("ok") | &values.is_not_null();
     let pick = |texts: &StringChunked| {
         rows.positions.iter().map(|&at| texts.get(at).map(str::to_owned)).collect::<Vec<_>>()
     };

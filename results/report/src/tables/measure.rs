@@ -10,7 +10,7 @@ use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 pub(crate) const NO_REASON: &str = "the summary gives no reason";
 
 /// Why a cell with a speedup has no median of it.
-const NO_MEDIAN: &str = "a median comes with its 95 % interval only, which needs six prompts, or six batches; or the summary is older than this column";
+const NO_MEDIAN: &str = "a median comes with its 95 % interval only, which needs six prompts or batches, or the summary is older than this column";
 
 /// Why a cell with a speedup has no geometric mean of it.
 const NO_GEOMEAN: &str = "the summary does not hold it";
