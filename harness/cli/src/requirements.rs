@@ -160,17 +160,15 @@ pub(crate) fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missin
         .map(|item| Missing {
             what: item.key.to_owned(),
             remedy: item.command(),
-            fetch: fetch_size(item, root),
+            fetch: Some(fetch_size(item)),
         })
         .collect()
 }
 
-/// What fetching a dataset takes. Without a folder for data there is no place for it, and no command brings it.
-fn fetch_size(item: &DataItem, root: Option<&DataRoot>) -> Option<FetchSize> {
+/// What fetching a dataset takes.
+fn fetch_size(item: &DataItem) -> FetchSize {
     let n_bytes = item.n_bytes();
-    let size =
-        FetchSize { n_files: 1, n_bytes: n_bytes.unwrap_or(0), n_unknown: u64::from(n_bytes.is_none()) };
-    root.map(|_| size)
+    FetchSize { n_files: 1, n_bytes: n_bytes.unwrap_or(0), n_unknown: u64::from(n_bytes.is_none()) }
 }
 
 /// The program of an external cell, where it is neither at its path nor in a folder of `PATH`.
@@ -233,7 +231,7 @@ fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
                 Some(item) => item.remedy(root),
                 None => format!("put it at {}, or give another path", path.display()),
             };
-            let fetch = published.and_then(|item| fetch_size(item, root));
+            let fetch = published.map(fetch_size);
             missing.push(Missing { what: format!("{what}, for {value}"), remedy, fetch });
         }
     }
@@ -311,7 +309,7 @@ fn missing_files(part: &Entry, files: &[&PublishedFile]) -> Vec<Missing> {
 fn absent_item(item: &DataItem, root: Option<&DataRoot>) -> Option<Missing> {
     match item.locate(root) {
         Err(DatasetError::Absent { what, remedy }) => {
-            Some(Missing { what, remedy, fetch: fetch_size(item, root) })
+            Some(Missing { what, remedy, fetch: Some(fetch_size(item)) })
         }
         _ => None,
     }
