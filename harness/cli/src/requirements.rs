@@ -377,11 +377,7 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         assert_eq!(found[0].remedy, "specimen data fetch igpt-mnist");
         assert_eq!(found[2].remedy, "specimen data fetch lenet-mnist");
         assert!(found.iter().all(|entry| entry.fetch.is_some()), "{found:?}");
-        assert!(
-            missing(&spec, None)[3].fetch.is_none()
-                && missing(&spec, None)[3].remedy.starts_with("set SPECIMEN_DATA to"),
-            "{found:?}"
-        );
+        assert!(missing(&spec, None)[3].remedy.starts_with("set SPECIMEN_DATA to"), "{found:?}");
 
         let file = folder.path().join("weights/igpt/mnist_gen.safetensors");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
