@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use tch::Kind;
+
 /// Operators by their names, without `aten::`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kernels {
@@ -30,6 +32,17 @@ impl Kernels {
     #[must_use]
     pub fn n_waits(&self) -> u64 {
         self.waiting.values().sum()
+    }
+
+    /// All that compute in a step whose products have `n_rows` rows in `kind`, but for the conversions around products that a
+    /// GPU is not asked for. A processor that multiplies no bf16 takes products of several rows in f32: it converts both factors,
+    /// a bias, and what comes out. `has_bf16`: whether the processor multiplies bf16.
+    #[must_use]
+    pub fn n_of_step(&self, kind: Kind, n_rows: usize, has_bf16: bool) -> u64 {
+        match kind == Kind::BFloat16 && n_rows > 1 && !has_bf16 {
+            true => self.n() - 3 * self.of("mm") - 4 * self.of("addmm"),
+            false => self.n(),
+        }
     }
 
     /// Those of one operator that computes.
@@ -87,7 +100,7 @@ pub fn count<T>(work: impl FnOnce() -> T) -> (T, Kernels) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tch::{Device, Kind, Tensor};
+    use tch::{Device, Tensor};
 
     fn ones(shape: [i64; 2]) -> Tensor {
         Tensor::ones(shape, (Kind::Float, Device::Cpu))

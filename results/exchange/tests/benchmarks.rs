@@ -90,7 +90,7 @@ impl Desk {
         }
         let blocks = vec![Block { index: 0, items: items.iter().map(|item| item.key.clone()).collect() }];
         let mut summary: Value =
-            serde_json::from_str(include_str!("../../record/tests/summary.json")).unwrap();
+            serde_json::from_str(include_str!("../../record/tests/suite/summary.json")).unwrap();
         summary["spec"]["dataset"]["name"] = json!(bench.dataset);
         let plan = PlanFile::new("run", items, blocks, &summary["spec"]).unwrap();
         let mut lines = String::new();

@@ -16,7 +16,8 @@ use tempfile::TempDir;
 fn run() -> (TempDir, RunDir) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("run");
-    let mut summary: Value = serde_json::from_str(include_str!("../../record/tests/summary.json")).unwrap();
+    let mut summary: Value =
+        serde_json::from_str(include_str!("../../record/tests/suite/summary.json")).unwrap();
     summary["cells"][0]["speedup"]["ci95"] = json!([0.9, 1.1]);
     let digest = summary["plan_digest"].clone();
     let manifest = json!({

@@ -2,7 +2,8 @@
 //! samples: `cargo build --release --workspace --examples`, then `target/release/examples/large_report`.
 //! 256 tokens and 72 steps a record; all images of a sample number are names of one file.
 
-#[path = "../tests/fixture/mod.rs"]
+#[path = "../tests/suite/fixture/mod.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "tests use more of it, and may panic")]
 mod fixture;
 
 use std::error::Error;

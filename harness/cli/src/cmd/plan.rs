@@ -22,7 +22,7 @@ use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
     args::Format,
-    cmd::plan_devices::{bf16_note, device_notes},
+    cmd::plan_devices::device_notes,
     console::{Console, answer, answer_json},
     exit::CliError,
     free_space,
@@ -181,7 +181,7 @@ fn to_fetch(estimate: &Estimate, spec: &str) -> String {
 /// What this machine lacks for a run here; the machines of a cluster are not looked at.
 fn notes(args: &PlanArgs, spec: &Spec) -> Vec<String> {
     match args.workers.executor {
-        ExecutorName::Local => device_notes(spec).into_iter().chain(bf16_note(spec)).collect(),
+        ExecutorName::Local => device_notes(spec),
         ExecutorName::Slurm => Vec::new(),
     }
 }

@@ -238,7 +238,6 @@ fn make(args: &ReproduceArgs, mut text: SpecText, console: &Console) -> anyhow::
         text.set(&format!("dataset.limit={limit}"))?;
     }
     let spec = text.resolve()?;
-    super::plan_devices::bf16_words(&spec).into_iter().for_each(|words| console.warn(words));
     let folder = out(args, &spec.name);
     super::rerun::run(spec, &folder, console)
 }

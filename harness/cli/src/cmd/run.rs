@@ -26,7 +26,7 @@ use specimen_runner::{
 };
 
 use crate::{
-    cmd::{plan_devices::bf16_note, report},
+    cmd::report,
     console::Console,
     exit::CliError,
     expectations, free_space,
@@ -98,10 +98,6 @@ pub(crate) fn run(args: &RunArgs, console: &Console) -> anyhow::Result<()> {
         counted(n_left, "image"),
         counted(n_cells, "cell")
     ));
-    let mut slow = match args.workers.executor {
-        ExecutorName::Local => bf16_note(&plan.spec),
-        ExecutorName::Slurm => None,
-    };
     let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
     let settings = text.slurm()?.unwrap_or_else(SlurmSpec::of_the_cluster);
     let local = Local {
@@ -130,7 +126,6 @@ pub(crate) fn run(args: &RunArgs, console: &Console) -> anyhow::Result<()> {
     let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: DriverEvent| {
         if matches!(stage, DriverEvent::Resuming { .. } | DriverEvent::Generating { .. }) {
             to_make.take().into_iter().for_each(|text| console.say(text));
-            slow.take().into_iter().for_each(|note| console.warn(note));
         }
         progress.on(&stage);
     });

@@ -26,7 +26,7 @@ use specimen_verdicts::{
 
 use crate::{
     args::Format,
-    cmd::{plan_devices::bf16_note, rerun},
+    cmd::rerun,
     console::{Console, answer, answer_json},
     exit::CliError,
     spec_args::{SpecArgs, data_root, default_out},
@@ -77,9 +77,6 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
     let schedule = Schedule::of(plan.prompts.len(), args.prompts)?;
     for warning in plan.warnings() {
         console.detail(warning);
-    }
-    if goal.timed_measures().next().is_some() {
-        bf16_note(&spec).into_iter().for_each(|note| console.warn(note));
     }
     let mut tuner = Tuner { spec: &spec, goal: &goal, out: &out, console, rungs: Vec::new() };
     let mut tuning = Tuning::new(&spec.name, &goal, settings, schedule);

@@ -3,7 +3,7 @@
 //!
 //! `CHAOS_ROUNDS` is how often each disturbance of the real cluster is tried, a fifth as often those that take half a
 //! minute or more (default 1, without them); `CHAOS_ONLY` names one of them. `make chaos-slurm` tries all, and prints
-//! the table of `docs/measurements`. `SLURM_QUICKSTART=whole` runs the first experiment whole and not only five of its
+//! the table of `docs/measurements`. `SLURM_QUICKSTART=whole` runs the first experiment whole and not only two of its
 //! prompts (`make slurm-quickstart`).
 #![cfg(feature = "torch")]
 #![allow(

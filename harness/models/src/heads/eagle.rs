@@ -12,6 +12,7 @@ use crate::{
     heads::draft_head::{DraftHead, Head, Opened},
     llama::{
         layer::{Activation, Layer, LayerShape, Rotary, rms_norm},
+        linear::linear,
         mirror::Mirrored,
     },
     seam::{backbone::Backbone, kv::LayerCache},
@@ -99,7 +100,7 @@ impl EagleHead {
 
     /// The layer's input. `embeddings`, `features`: `[b, n, d]`.
     pub fn join(&self, embeddings: &Tensor, features: &Tensor) -> Tensor {
-        Tensor::cat(&[embeddings, features], -1).linear(&self.fc, self.fc_bias.as_ref())
+        linear(&Tensor::cat(&[embeddings, features], -1), &self.fc, self.fc_bias.as_ref())
     }
 
     /// The predicted features from the layer's output. `x`: `[b, n, d]`.

@@ -18,6 +18,7 @@ use crate::{
     },
     llama::{
         layer::{Activation, Layer, LayerShape, Rotary, rms_norm},
+        linear::linear,
         mirror::Mirrored,
     },
     seam::{
@@ -142,7 +143,7 @@ impl Head for Eagle3Head {
     }
 
     fn admit(&self, features: &Tensor) -> Tensor {
-        features.linear(&self.fc, None::<&Tensor>)
+        linear(features, &self.fc, None)
     }
 
     fn open(&self, embeddings: &Tensor, features: &Tensor, rotary: &Rotary) -> Opened {
@@ -156,7 +157,7 @@ impl Head for Eagle3Head {
 
     fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
         let normed = rms_norm(predicted, &self.norm, self.config.norm_eps);
-        let codes = normed.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float);
+        let codes = linear(&normed, &self.head, None).to_kind(Kind::Float);
         with_undrawn(codes, target.shape().n_vocab)
     }
 }

@@ -14,7 +14,7 @@ use specimen_weights::{
 use tch::{Device, Kind, Tensor};
 
 use crate::{
-    llama::layer::Activation,
+    llama::{layer::Activation, linear},
     seam::kv::{CacheTarget, LayerCache},
 };
 
@@ -138,9 +138,9 @@ pub(crate) fn add_norm(
     Some((sum, normed))
 }
 
-/// `x` times the transpose of `weight`, as [`Tensor::linear`]. `x`: `[.., d]`; `weight`: `[n, d]`; returns `[.., n]`.
+/// `x` times the transpose of `weight`, as [`linear::linear`]. `x`: `[.., d]`; `weight`: `[n, d]`; returns `[.., n]`.
 pub(crate) fn linear(x: &Tensor, weight: &Tensor) -> Tensor {
-    few_rows(x, weight).unwrap_or_else(|| x.linear(weight, None::<&Tensor>))
+    few_rows(x, weight).unwrap_or_else(|| linear::linear(x, weight, None))
 }
 
 fn few_rows(x: &Tensor, weight: &Tensor) -> Option<Tensor> {

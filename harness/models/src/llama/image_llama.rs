@@ -8,6 +8,7 @@ use crate::{
     heads::eagle3_file::output_starts,
     llama::{
         layer::{Layer, LayerShape, Rotary, Turns},
+        linear::linear,
         mirror::Mirrored,
     },
     seam::{
@@ -97,9 +98,9 @@ impl OutputHead {
     /// Logits in the kind of the weights. `features`: `[.., d]`; returns `[.., n_vocab]`.
     fn forward(&self, features: &Tensor) -> Tensor {
         match self {
-            Self::Linear(weight) => features.linear(weight, None::<&Tensor>),
+            Self::Linear(weight) => linear(features, weight, None),
             Self::Mlp([hidden, hidden_bias, out, out_bias]) => {
-                features.linear(hidden, Some(hidden_bias)).gelu("none").linear(out, Some(out_bias))
+                linear(&linear(features, hidden, Some(hidden_bias)).gelu("none"), out, Some(out_bias))
             }
         }
     }

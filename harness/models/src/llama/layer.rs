@@ -10,6 +10,7 @@ use tch::{Kind, Tensor};
 use crate::{
     llama::{
         fused::{self, Heads},
+        linear::linear,
         mirror::{MirrorNorm, Mirrored},
     },
     seam::kv::LayerCache,
@@ -325,8 +326,7 @@ impl Layer {
         let LayerShape { n_heads, n_kv_heads, d_head, .. } = self.shape;
         let (b, n, _) = normed.size3().expect("hidden states have three axes");
         let [n_turned, n_still] = self.shape.turned_and_still();
-        let qkv =
-            normed.linear(&self.qkv_in_halves(), None::<&Tensor>).view([b, n, n_turned + n_still, d_head]);
+        let qkv = linear(normed, &self.qkv_in_halves(), None).view([b, n, n_turned + n_still, d_head]);
         let qk = qkv.narrow(2, 0, n_turned);
         let half = d_head / 2;
         let turned = Tensor::cat(&[-qk.narrow(3, half, half), qk.narrow(3, 0, half)], 3);
@@ -343,20 +343,20 @@ impl Layer {
     /// The residual stream after attention read `context` (`[b, n, heads * d_head]`), and after the
     /// feed-forward part. `x`: `[b, n, d]`.
     pub fn finish(&self, x: &Tensor, context: &Tensor) -> Tensor {
-        let x = x + context.linear(&self.out, None::<&Tensor>);
+        let x = x + linear(context, &self.out, None);
         let normed = rms_norm(&x, &self.ffn_norm, self.eps);
         x + self.feed_forward(&normed)
     }
 
     fn feed_forward(&self, normed: &Tensor) -> Tensor {
-        let hidden = normed.linear(&self.gate_up, None::<&Tensor>);
+        let hidden = linear(normed, &self.gate_up, None);
         if let Some(gated) = fused::gated(&hidden, self.shape.activation) {
             return fused::linear(&gated, &self.down);
         }
         let d_ffn = self.shape.d_ffn;
         let gate = self.shape.activation.of(&hidden.narrow(-1, 0, d_ffn));
         let gated = gate * hidden.narrow(-1, d_ffn, d_ffn);
-        gated.linear(&self.down, None::<&Tensor>)
+        linear(&gated, &self.down, None)
     }
 
     /// Whole sequences with an additive mask `[n, n]`, keeping the graph. `x`: `[b, n, d]`.
@@ -395,7 +395,7 @@ impl Layer {
         let decoding = self.decoding();
         let (b, n, _) = normed.size3().expect("hidden states have three axes");
         let n_all = n_heads + 2 * n_kv_heads;
-        let qkv = normed.linear(&self.qkv, None::<&Tensor>).view([b, n, n_all, d_head]);
+        let qkv = linear(normed, &self.qkv, None).view([b, n, n_all, d_head]);
         let heads = Heads { n_queries: n_heads, n_keys: n_kv_heads, d_head };
         let (q, (k, v)) = match fused::turned(&qkv, turns, None, heads, cache) {
             Some(q) => (q, cache.with_next(n)),

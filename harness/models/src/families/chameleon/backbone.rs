@@ -13,7 +13,7 @@ use tch::{Kind, Tensor};
 use super::{ChameleonConfig, KeyLayout, layer::ChameleonLayer, layer::rotary_1d};
 use crate::{
     heads::eagle3_file::output_starts,
-    llama::{layer::Turns, mirror::Mirrored, padded::Padding},
+    llama::{layer::Turns, linear::linear, mirror::Mirrored, padded::Padding},
     seam::{
         backbone::{Backbone, BackboneShape, Tapped, with_undrawn},
         kv::KvCache,
@@ -192,7 +192,7 @@ impl Backbone for ChameleonImage {
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {
-        let codes = features.linear(&self.network.head, None::<&Tensor>).to_kind(Kind::Float);
+        let codes = linear(features, &self.network.head, None).to_kind(Kind::Float);
         with_undrawn(codes, self.network.token_words.size()[0])
     }
 

@@ -12,6 +12,7 @@ use crate::{
     heads::draft_head::{DraftHead, Head, Opened},
     llama::{
         layer::{Activation, LayerShape, Rotary},
+        linear::linear,
         mirror::Mirrored,
     },
     seam::{backbone::Backbone, kv::LayerCache},
@@ -91,7 +92,7 @@ impl ChameleonHead {
             None => Tensor::cat(&[embeddings, features], -1),
             Some(factor) => Tensor::cat(&[&(embeddings * factor), features], -1),
         };
-        joined.linear(&self.fc, self.fc_bias.as_ref())
+        linear(&joined, &self.fc, self.fc_bias.as_ref())
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
     llama::{
         fused::{self, HeadNorm, Heads},
         layer::{Activation, Rotary, rms_norm},
+        linear::linear,
         mirror::Mirrored,
     },
     seam::kv::LayerCache,
@@ -102,7 +103,7 @@ impl ChameleonLayer {
         let (b, n, _) = x.size3().expect("hidden states have three axes");
         let input =
             if self.swin_norm { x.shallow_clone() } else { rms_norm(x, &self.attention_norm, self.eps) };
-        let qkv = input.linear(&self.qkv, None::<&Tensor>).view([b, n, 3 * self.n_heads, self.d_head]);
+        let qkv = linear(&input, &self.qkv, None).view([b, n, 3 * self.n_heads, self.d_head]);
         self.normed_of(&qkv)
     }
 
@@ -138,7 +139,7 @@ impl ChameleonLayer {
         let &Self { n_heads, d_head, eps, .. } = self;
         let input = if self.swin_norm { x.value() } else { x.normed(&self.attention_norm, eps) };
         let (b, n, _) = input.size3().expect("hidden states have three axes");
-        let qkv = input.linear(&self.qkv, None::<&Tensor>).view([b, n, 3 * n_heads, d_head]);
+        let qkv = linear(&input, &self.qkv, None).view([b, n, 3 * n_heads, d_head]);
         let norm = HeadNorm { weight: &self.qk_weight, bias: &self.qk_bias, eps: QK_NORM_EPS };
         let heads = Heads { n_queries: n_heads, n_keys: n_heads, d_head };
         let (q, (k, v)) = match fused::turned(&qkv, turns, Some(norm), heads, cache) {
@@ -181,12 +182,12 @@ impl ChameleonLayer {
     }
 
     fn feed_forward(&self, x: &Tensor) -> Tensor {
-        let hidden = x.linear(&self.gate_up, None::<&Tensor>);
+        let hidden = linear(x, &self.gate_up, None);
         if let Some(gated) = fused::gated(&hidden, Activation::Silu) {
             return fused::linear(&gated, &self.down);
         }
         let gated = hidden.narrow(-1, 0, self.d_ffn).silu() * hidden.narrow(-1, self.d_ffn, self.d_ffn);
-        gated.linear(&self.down, None::<&Tensor>)
+        linear(&gated, &self.down, None)
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     block::{Block, LayerNorm},
 };
 use crate::{
-    llama::layer::Turns,
+    llama::{layer::Turns, linear::linear},
     seam::{
         backbone::{Backbone, BackboneShape, Tapped},
         kv::KvCache,
@@ -113,7 +113,7 @@ impl Backbone for IgptBackbone {
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {
-        features.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float)
+        linear(features, &self.head, None).to_kind(Kind::Float)
     }
 
     fn turns(&self) -> Option<&Turns> {

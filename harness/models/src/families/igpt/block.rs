@@ -5,7 +5,7 @@ use specimen_weights::{Init, LoadError, ParamSource};
 use tch::Tensor;
 
 use super::IgptConfig;
-use crate::seam::kv::LayerCache;
+use crate::{llama::linear::linear, seam::kv::LayerCache};
 
 /// Epsilon of every norm.
 const NORM_EPS: f64 = 1e-5;
@@ -51,7 +51,7 @@ impl Affine {
     }
 
     fn forward(&self, x: &Tensor) -> Tensor {
-        x.linear(&self.weight, Some(&self.bias))
+        linear(x, &self.weight, Some(&self.bias))
     }
 }
 

@@ -8,6 +8,7 @@ use super::TargetConfig;
 use crate::{
     llama::{
         layer::{Activation, Layer, LayerShape, Rotary, Turns, causal_mask, rms_norm, rotary_2d},
+        linear::linear,
         mirror::Mirrored,
     },
     seam::{
@@ -182,7 +183,7 @@ impl Backbone for TinyBackbone {
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {
-        features.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float)
+        linear(features, &self.head, None).to_kind(Kind::Float)
     }
 
     fn turns(&self) -> Option<&Turns> {

@@ -1,0 +1,11 @@
+//! Gates, comparisons, papers and tunings, on made-up runs.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod ablation;
+mod compare;
+mod fixture;
+mod gate;
+mod published;
+mod reproduce;
+mod tune;
+mod tune_simulated;
