@@ -34,8 +34,12 @@ const MAX_LISTED: usize = 8;
 /// What a table says of one image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageRow {
-    /// Where the row begins.
+    /// Where the image is named.
     pub place: Place,
+    /// Where the method is named, where it is.
+    pub cell_place: Option<Place>,
+    /// Where the prompt is: its text, else its id, else the image's name.
+    pub prompt_place: Place,
     /// The image's path inside the folder, with `/`.
     pub file: String,
     /// The method, where the table names one.
@@ -69,7 +73,7 @@ pub fn read(path: &Path, folder: &Path) -> Result<(Vec<ImageRow>, SourceFile)> {
     for record in &table.records {
         let Some(row) = columns.row(path, record, &images)? else {
             let name = columns.image.map_or("", |column| record[column].text.as_str());
-            absent.push(format!("{} ({})", read::quote(name), record[0].place));
+            absent.push(format!("{} ({})", read::quote(name), columns.place(record)));
             continue;
         };
         if let Some(first) = taken.insert(row.file.clone(), row.place.clone()) {
@@ -185,6 +189,11 @@ impl Columns {
         })
     }
 
+    /// Where a row names its image.
+    fn place<'r>(&self, record: &'r [Field]) -> &'r Place {
+        &record[self.image.expect("there is one or the other")].place
+    }
+
     /// One row; `None` where its image is not there.
     fn row(&self, path: &Path, record: &[Field], images: &Images) -> Result<Option<ImageRow>> {
         let bad = |field: &Field, expected: &str| {
@@ -233,6 +242,7 @@ impl Columns {
         let (tokens, forwards) =
             (tokens.transpose()?, filled(self.forwards).map(|field| whole(field, 1)).transpose()?);
         let seed = filled(self.seed).map(|field| whole(field, 0)).transpose()?;
+        let of_prompt = filled(self.prompt).or_else(|| filled(self.prompt_id)).unwrap_or(image);
         let prompt_id = match filled(self.prompt_id) {
             Some(field) => PromptId::new(field.text.as_str())
                 .map_err(|e| bad(field, &format!("an id that {}", e.rule)))?,
@@ -243,12 +253,13 @@ impl Columns {
             }
         };
         let prompt = filled(self.prompt).map(|field| field.text.clone());
-        let cell = filled(self.cell).map(|field| field.text.clone());
-        let place = record[0].place.clone();
+        let cell = filled(self.cell);
         Ok(file.map(|file| ImageRow {
-            place,
+            place: image.place.clone(),
+            cell_place: cell.map(|field| field.place.clone()),
+            prompt_place: of_prompt.place.clone(),
             file,
-            cell,
+            cell: cell.map(|field| field.text.clone()),
             prompt,
             prompt_id,
             seconds: n_seconds,
@@ -290,6 +301,8 @@ mod tests {
         let rows = read_text(&["a/img_007.png"], "file,prompt,seconds,tokens,forwards,seed,cell\na/img_007.png,\"a red, bus\",1.5,3 1,2,9,lantern\n").unwrap();
         let expected = ImageRow {
             place: Place::At { line: 2, column: 1 },
+            cell_place: Some(Place::At { line: 2, column: 40 }),
+            prompt_place: Place::At { line: 2, column: 15 },
             file: "a/img_007.png".to_owned(),
             cell: Some("lantern".to_owned()),
             prompt: Some("a red, bus".to_owned()),
@@ -303,6 +316,12 @@ mod tests {
         let rows = read_text(&["img_007.png"], "id,prompt_id,seconds,tokens,seed\n7,12,0.5,,\n").unwrap();
         assert_eq!((rows[0].file.as_str(), rows[0].prompt_id.as_str()), ("img_007.png", "12"));
         assert_eq!((&rows[0].tokens, rows[0].seed), (&None, None));
+        assert_eq!((&rows[0].cell_place, &rows[0].prompt_place), (&None, &Place::At { line: 2, column: 3 }));
+        let rows = read_text(&["img_007.png"], "seconds,id,prompt_id\n0.5,7,\n").unwrap();
+        assert_eq!(
+            (&rows[0].place, &rows[0].prompt_place),
+            (&rows[0].prompt_place, &Place::At { line: 2, column: 5 })
+        );
     }
 
     #[test]

@@ -43,10 +43,10 @@ pub enum ExternalError {
     /// It says that it cannot make this image.
     #[error("the process says: {0}")]
     Refused(String),
-    /// The file that it names.
-    #[error("the image `{name}` that the process answered with {problem}")]
+    /// The file that it names, or that a table of images names.
+    #[error("the image `{name}` {problem}")]
     Picture {
-        /// The path as it was answered.
+        /// The path as it was given.
         name: String,
         /// What is wrong with it.
         problem: String,

@@ -1,4 +1,4 @@
-//! The file that a process answered with: below its folder, of bounded size, a picture.
+//! The file that a process or a table names: below its folder, of bounded size, a picture.
 
 use std::{fs::File, io::Read, path::Path};
 
@@ -89,11 +89,7 @@ mod tests {
             check_refused(&folder, outside, "outside the folder");
         }
         check_refused(&folder, "b.png", "cannot be found");
-        check_refused(
-            &folder,
-            "\u{1b}[2J.png",
-            "\\u{1b}[2J.png` that the process answered with cannot be found",
-        );
+        check_refused(&folder, "\u{1b}[2J.png", "\\u{1b}[2J.png` cannot be found");
         check_refused(&folder, "a\0b", "cannot be found");
         check_refused(&folder, "a.png", "no regular file");
         check_refused(&folder, "", "no regular file");

@@ -34,7 +34,7 @@ pub struct RecordsArgs {
     pub mix: Vec<String>,
     /// Print means for each value of this column too: `category`, `challenge`, `task` (GenEval) or `supercategory` (COCO) of
     /// the prompts (read from the dataset), a swept parameter (over all cells that an axis made of one cell; with `cell`
-    /// each stays apart), or any other column of --out; may be repeated. Intervals and figures: `specimen report RUN --by`
+    /// each stays apart), or any other column of --out whose mean is not printed; may be repeated. Intervals and figures: `specimen report RUN --by`
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub by: Vec<String>,
     /// How the means are written

@@ -34,8 +34,8 @@ pub struct ReportArgs {
     /// Print the ablation instead: cells by the settings in which they differ
     #[arg(long)]
     pub ablation: bool,
-    /// Columns of the table after the methods, by their heads or by their names in table.csv, in this order; the
-    /// report's table files get the same columns
+    /// Columns of the table after the methods, by their heads or by their names in table.csv, in this order; table.md, .tex and
+    /// .html get the same columns, and table.csv keeps all
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Break the scores of images down by a fact of their prompts, read from the dataset: a table with intervals, and a figure

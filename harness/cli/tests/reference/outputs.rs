@@ -37,8 +37,8 @@ pub(crate) fn outputs() -> String {
 /// The columns of the files that are tables.
 fn columns(text: &mut String) {
     text.push_str(
-        "\n## report/table.csv\nOne row a cell. A measure with an interval has its ends in `NAME_lo` and `NAME_hi`. Measures \
-         that the printed table does not show are left out. Metrics follow under their own names, and `METRIC_distance` where nearer to the \
+        "\n## report/table.csv\nOne row a cell. A measure with an interval has its ends in `NAME_lo` and `NAME_hi`. All \
+         measures of the run are there, whatever columns the printed table shows; one that no cell has, or that is another's in every cell, is not. Metrics follow under their own names, and `METRIC_distance` where nearer to the \
          baseline is better.\n\n",
     );
     let row = |(name, unit, what): (String, String, &str)| vec![code(&name), unit, what.to_owned()];

@@ -136,14 +136,23 @@ fn a_table_that_does_not_fit_is_refused_before_anything_is_written() {
     );
     check(&text.replace("ar/0.png", "../ar/0.png"), &["line 2, column 1", "without `..`"]);
     fs::write(desk.path("images/ar/1.png"), "no picture").unwrap();
-    check(&text, &["the image `ar/1.png`", "is no picture"]);
+    check(&text, &["the image `ar/1.png` is no picture"]);
     picture(&desk, "images/ar/1.png", [1, 2, 3]);
     let twice = text.replacen("0 of them", "other words", 1);
     let table = desk.file("bad.csv", &twice);
     desk.fails(&import(&table, &["--out", "bad"]), 3, &["one id stands for one text"]);
     desk.fails(&import(&table, &["--out", "bad", "--cell", "../x"]), 3, &["bad.csv", "one id"]);
     let by_id = desk.file("bad.csv", &text.replace("file,prompt,", "file,prompt_id,"));
-    desk.fails(&import(&by_id, &["--out", "bad"]), 3, &["line 2, column 1", "has no text"]);
+    let said = desk.run(&import(&by_id, &["--out", "bad"]));
+    assert!(
+        said.code == 3
+            && said.err.contains("line 2, column 10: the prompt")
+            && said.err.contains("has no text"),
+        "{}",
+        said.err
+    );
+    let named = desk.file("bad.csv", &text.replacen(",ar,", ",Mine!,", 1));
+    desk.fails(&import(&named, &["--out", "bad"]), 3, &["line 2, column 38: `Mine!` is not a name"]);
 }
 
 #[test]

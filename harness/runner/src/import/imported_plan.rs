@@ -54,9 +54,9 @@ pub(super) fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) 
     let cells = cells_of(rows, import.cell);
     let refused = [import.name].into_iter().find(|name| !is_name(name));
     if let Some(name) = refused.or_else(|| cells.iter().copied().find(|name| !is_cell_name(name))) {
-        let row = rows.iter().find(|row| row.cell.as_deref() == Some(name));
         let place =
-            row.map_or_else(String::new, |row| format!("{}: {}: ", import.table.display(), row.place));
+            rows.iter().find(|row| row.cell.as_deref() == Some(name)).and_then(|row| row.cell_place.as_ref());
+        let place = place.map_or_else(String::new, |place| format!("{}: {place}: ", import.table.display()));
         return Err(RunError::Spec(format!(
             "{place}`{}` is not a name of a run or a cell: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first; a cell may have \
              its settings in brackets, as in `lantern[delta=0.1,k=100]`",
@@ -121,7 +121,7 @@ fn texts_of<'t>(
     import: &Import<'t>,
     rows: &'t [ImageRow],
 ) -> Result<BTreeMap<&'t PromptId, &'t str>, RunError> {
-    let at = |row: &ImageRow| format!("{}: {}", import.table.display(), row.place);
+    let at = |row: &ImageRow| format!("{}: {}", import.table.display(), row.prompt_place);
     let prompts = import.dataset.map(|(_, prompts)| prompts);
     let mut texts: BTreeMap<&PromptId, &str> = BTreeMap::new();
     for row in rows {

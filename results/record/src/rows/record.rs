@@ -243,6 +243,7 @@ pub struct StepsRow {
     /// Key of the item.
     pub key: ItemKey,
     /// Per step: drafted, accepted, emitted, target forwards, draft forwards; `[n_steps, 5]`.
+    /// A step without a verification has accepted the tokens that it takes.
     pub steps: Vec<[u32; 5]>,
 }
 
