@@ -36,7 +36,7 @@ test: libtorch ## run all tests; closes with what was skipped and the counts
 
 test-torch211: ## build against torch 2.11.0 in a folder of its own, and run the tests of decoding, networks and metrics with it
 	TORCH=2.11.0 scripts/libtorch.sh $(CURDIR)/target/libtorch-2.11
-	LIBTORCH=$(CURDIR)/target/libtorch-2.11 CARGO_TARGET_DIR=$(CURDIR)/target/torch-2.11 cargo test --release -p specimen-decode -p specimen-operators -p specimen-models -p specimen-extract -p specimen-measure
+	LIBTORCH=$(CURDIR)/target/libtorch-2.11 CARGO_TARGET_DIR=$(CURDIR)/target/torch-2.11 OMP_NUM_THREADS=1 cargo test --release -p specimen-decode -p specimen-operators -p specimen-models -p specimen-extract -p specimen-measure
 
 lint: libtorch ## formatting, clippy and the documentation, without a single warning
 	cargo fmt --all --check

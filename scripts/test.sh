@@ -9,6 +9,8 @@ cd "$(dirname "$0")/.."
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 export SPECIMEN_SKIP_LOG="$scratch/skipped"
+# Tests run side by side, one a core: further threads of each would wait for one another.
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 : >"$SPECIMEN_SKIP_LOG"
 
 cargo test --release --workspace --no-fail-fast "$@" | tee "$scratch/log"

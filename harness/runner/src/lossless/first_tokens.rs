@@ -10,10 +10,11 @@ use specimen_decode::{
 };
 
 /// A generation that ends after `n_tokens`.
-pub(crate) struct FirstTokens<'a> {
-    pub(crate) generation: &'a mut dyn Generation,
+pub struct FirstTokens<'a> {
+    /// The whole image.
+    pub generation: &'a mut dyn Generation,
     /// At most those of the whole image.
-    pub(crate) n_tokens: usize,
+    pub n_tokens: usize,
 }
 
 impl Generation for FirstTokens<'_> {

@@ -2,11 +2,11 @@
 //! exactness must pass, every relaxed one must be found out.
 //!
 //! Read in this order: [`subject`] (what decodes, and knows the distribution of each token: the toy, or a
-//! model on one prompt), [`goodness_of_fit`] (the tests), [`verdict`] (p-values of all methods together); [`sampler`] is a toy
+//! model on one prompt, of which [`first_tokens`] are decoded), [`goodness_of_fit`] (the tests), [`verdict`] (p-values of all methods together); [`sampler`] is a toy
 //! whose tokens another program accepts and draws.
 //! Seeds are fixed, so the answer is the same every time.
 
-mod first_tokens;
+pub mod first_tokens;
 pub mod goodness_of_fit;
 pub mod sampler;
 pub mod subject;
