@@ -1,6 +1,6 @@
 //! What a plan will take: counts, disk, and, where the caller knows them, memory, time and what is missing.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +39,11 @@ pub struct Estimate {
     pub n_items: usize,
     /// Units of work: the most workers that can be busy at once; 0 where there is no plan.
     pub n_blocks: usize,
-    /// Images that each worker makes beforehand, over all timed cells.
+    /// Images that each worker makes beforehand, over all timed cells; whole batches.
     pub n_warmup_per_worker: usize,
+    /// How many images are decoded together: every number that a cell has, in ascending order; 1 where they are made one by one.
+    #[serde(default)]
+    pub batches: BTreeSet<usize>,
     /// At most this many bytes will be written; `None` if a model's footprint is unknown.
     pub disk_bytes: Option<u64>,
     /// Memory of one worker, where the caller can tell from history or a probe.
@@ -123,7 +126,7 @@ impl Estimate {
         // Untimed cells of this program need none.
         let n_warmup = |cell: &Cell| match (cell.timed, cell.external.is_none()) {
             (false, true) => 0,
-            (_, is_own) => spec.timing.n_warmup(is_own) as usize,
+            (_, is_own) => (spec.timing.n_warmup(is_own) as usize).next_multiple_of(cell.model.n_together()),
         };
         Self {
             name: spec.name.clone(),
@@ -134,6 +137,7 @@ impl Estimate {
             n_items: spec.cells.len() * per_cell as usize,
             n_blocks: 0,
             n_warmup_per_worker: spec.cells.iter().map(n_warmup).sum(),
+            batches: spec.cells.iter().map(|cell| cell.model.n_together()).collect(),
             disk_bytes: spec.cells.iter().map(|cell| cell_bytes(&cell.model)).sum(),
             memory_bytes: None,
             seconds: None,
@@ -176,6 +180,10 @@ impl fmt::Display for Estimate {
             (n, n_prompts) => {
                 writeln!(f, "items   {} in {n} blocks, over {n_prompts} prompts", self.n_items)?
             }
+        }
+        if self.batches.iter().any(|n| *n > 1) {
+            let all: Vec<String> = self.batches.iter().map(usize::to_string).collect();
+            writeln!(f, "batch   {} images at a time", all.join(", "))?;
         }
         writeln!(f, "warm-up {} images per worker", self.n_warmup_per_worker)?;
         match self.disk_bytes {

@@ -96,6 +96,23 @@ fn a_batch_is_said_for_a_model_or_for_all_and_one_image_is_no_batch() {
 }
 
 #[test]
+fn a_warm_up_is_of_whole_batches_and_the_plan_says_how_large_they_are() {
+    let said = |timing: &str| {
+        let text = SPEC.replace("warmup = 2, blocks = 4", timing);
+        plan(&text).estimate(|_| None).to_string()
+    };
+    // Three cells are timed; two images of each, a third begins another batch.
+    for (timing, n) in [("warmup = 1, blocks = 4, batch = 2", 6), ("warmup = 3, blocks = 4, batch = 2", 12)] {
+        let said = said(timing);
+        assert!(
+            said.contains(&format!("batch   2 images at a time\nwarm-up {n} images per worker\n")),
+            "{said}"
+        );
+    }
+    assert!(!said("warmup = 1, blocks = 4").contains("batch "));
+}
+
+#[test]
 fn batches_that_cannot_be_are_refused_with_what_to_do() {
     let refused = |text: &str| {
         let spec = spec(text);

@@ -5,7 +5,7 @@ use specimen_stats::StatsError;
 use specimen_stats::bootstrap::{BootstrapPlan, Interval, MIN_RESAMPLES, bootstrap};
 use specimen_stats::counter_rng::CounterRng;
 use specimen_stats::normal::normal_quantile;
-use specimen_stats::paired::{Paired, detectable_difference, ratio_of_sums_change};
+use specimen_stats::paired::{Paired, SCORE_ROUNDING, detectable_difference, ratio_of_sums_change};
 use specimen_stats::student::student_two_sided_p;
 
 fn plan(seed: u64, level: f64) -> BootstrapPlan {
@@ -132,6 +132,19 @@ fn a_constant_speedup_has_an_interval_without_width() {
     let pairs = Paired::join((0..8).map(|i| (i, 1.0)), (0..8).map(|i| (i, 255.0 / 87.0))).unwrap();
     let difference = pairs.mean_difference(&plan(1, 0.95)).unwrap();
     assert_eq!((difference.standard_error, difference.z, difference.p), (0.0, None, None));
+}
+
+#[test]
+fn scores_that_differ_by_rounding_alone_are_the_same() {
+    let baseline = [0.41, -0.02, 0.27];
+    // What three pictures scored in a batch of three had more than in a batch of six; the last pair differs for real.
+    let of = |last: f64| {
+        let method = [0.41 - 2.4e-7, -0.02 + 6e-8, last];
+        Paired::join((0..3).zip(baseline), (0..3).zip(method)).unwrap().up_to_rounding(SCORE_ROUNDING)
+    };
+    let same = of(0.27).mean_difference(&plan(1, 0.95)).unwrap();
+    assert_eq!((same.value, same.z, same.p, same.detectable), (0.0, None, None, 0.0));
+    assert_eq!(of(0.2701).differences().map(|d| (d * 1e6).round()).collect::<Vec<_>>(), [0.0, 0.0, 100.0]);
 }
 
 #[test]

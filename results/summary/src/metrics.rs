@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use specimen_experiments::spec::{Cell, MetricSpec, Spec};
 use specimen_record::{ItemKey, MetricFile, MetricSummary, RunDir, VsBaseline, read_document};
-use specimen_stats::{bootstrap::BootstrapPlan, paired::Paired};
+use specimen_stats::{
+    bootstrap::BootstrapPlan,
+    paired::{Paired, SCORE_ROUNDING},
+};
 
 use crate::{cell_data::by_unit, error::SummaryError};
 
@@ -71,7 +74,8 @@ fn versus(
         Some(groups) => (weighted(pairs.0, groups), weighted(pairs.1, groups)),
         None => pairs,
     };
-    let difference = Paired::join(pairs.0, pairs.1)?.mean_difference(resamples)?;
+    let pairs = Paired::join(pairs.0, pairs.1)?.up_to_rounding(SCORE_ROUNDING);
+    let difference = pairs.mean_difference(resamples)?;
     Ok(Some(VsBaseline {
         difference: difference.value,
         se: Some(difference.standard_error),

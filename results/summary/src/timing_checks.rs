@@ -33,7 +33,7 @@ pub(crate) fn of_cell(times: &[&Timed]) -> CellTimingQuality {
 /// Rows that cannot be read.
 pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality, SummaryError> {
     let mut why = BTreeMap::new();
-    let drift = drift(baseline)?;
+    let (drift, short_sessions) = drift(baseline)?;
     if drift.is_none() {
         let reason = "no session timed the baseline in three blocks or more";
         why.insert(TimingQuantity::Drift, reason.to_owned());
@@ -59,18 +59,19 @@ pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality,
             "the system did not report it, or nothing was timed".to_owned(),
         );
     }
-    Ok(TimingQuality { drift, others_busy_mean, why })
+    Ok(TimingQuality { drift, short_sessions, others_busy_mean, why })
 }
 
 /// Median time in the last third of the blocks over that in the first, of the session (an attempt of a shard) in which it
-/// is farthest from 1. Times of several sessions are not in one course.
-fn drift(baseline: &[&Timed]) -> Result<Option<f64>, SummaryError> {
+/// is farthest from 1, and the number of sessions of fewer than three blocks. Times of several sessions are not in one
+/// course.
+fn drift(baseline: &[&Timed]) -> Result<(Option<f64>, u64), SummaryError> {
     let mut sessions: BTreeMap<(u32, u32), BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     for timed in baseline {
         let blocks = sessions.entry((timed.shard, timed.row.attempt)).or_default();
         blocks.entry(timed.row.block).or_default().push(timed.row.decode_ns as f64);
     }
-    let mut farthest: Option<f64> = None;
+    let (mut farthest, mut n_short) = (None::<f64>, 0);
     for blocks in sessions.into_values() {
         let blocks: Vec<Vec<f64>> = blocks.into_values().collect();
         let third = blocks.len() / 3;
@@ -79,9 +80,11 @@ fn drift(baseline: &[&Timed]) -> Result<Option<f64>, SummaryError> {
             let of_session = median(&last)? / median(&first)?;
             let is_farther = |known: f64| of_session.ln().abs() > known.ln().abs();
             farthest = Some(farthest.filter(|known| !is_farther(*known)).unwrap_or(of_session));
+        } else {
+            n_short += 1;
         }
     }
-    Ok(farthest)
+    Ok((farthest, n_short))
 }
 
 #[cfg(test)]
@@ -126,8 +129,8 @@ mod tests {
         let rows: Vec<Timed> = (0..12).map(|i| timed(i, i / 2, 100 + 10 * u64::from(i / 2))).collect();
         let rows: Vec<&Timed> = rows.iter().collect();
         // Blocks 0 and 1 take 100 and 110, blocks 4 and 5 take 140 and 150.
-        assert_eq!(drift(&rows).unwrap(), Some(145.0 / 105.0));
-        assert_eq!(drift(&rows[..4]).unwrap(), None);
+        assert_eq!(drift(&rows).unwrap(), (Some(145.0 / 105.0), 0));
+        assert_eq!(drift(&rows[..4]).unwrap(), (None, 1));
         // A session that was twice as fast throughout is no drift.
         let again: Vec<Timed> = (0..12)
             .map(|i| {
@@ -137,7 +140,10 @@ mod tests {
             })
             .collect();
         let both: Vec<&Timed> = rows.iter().copied().chain(&again).collect();
-        assert_eq!(drift(&both).unwrap(), Some(145.0 / 105.0));
+        assert_eq!(drift(&both).unwrap(), (Some(145.0 / 105.0), 0));
+        // One of two blocks only is counted apart.
+        let with_short: Vec<&Timed> = rows.iter().copied().chain(&again[..4]).collect();
+        assert_eq!(drift(&with_short).unwrap(), (Some(145.0 / 105.0), 1));
     }
 
     #[test]

@@ -27,8 +27,9 @@ use crate::{
 pub struct GenerateArgs {
     /// The prompt, such as "a large red circle on sand at sunset"; empty for models without prompts
     pub prompt: String,
-    /// Seed of the image; the same seed gives the same image
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// Seed of the image; the same seed gives the same image. A seed of a run, which its records have in hexadecimal digits,
+    /// has `0x` before them
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub seed: u64,
     /// The decoding method: a cell of `specimen specs show quickstart` (ar, sd-chain3, sjd, cascade …), a drafter
     /// as a spec writes it, '{ proposer = "eagle1", shape = "chain", depth = 5 }', or a relaxed method,
@@ -49,6 +50,18 @@ pub struct GenerateArgs {
     /// The image file, PNG [default: <model>-<seed>.png]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// A seed as it is typed: a whole number, or `0x` and hexadecimal digits.
+fn seed(text: &str) -> Result<u64, String> {
+    let found =
+        text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16));
+    found.map_err(|_| {
+        format!(
+            "expected a whole number from 0 to {}, or `0x` and the hexadecimal digits of a record",
+            u64::MAX
+        )
+    })
 }
 
 /// The model, and how it samples.
@@ -283,4 +296,18 @@ fn human(answer: &ImageAnswer) -> String {
         seconds.total,
         seconds.decode,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_decimal_or_hexadecimal_as_a_record_has_it() {
+        assert_eq!(seed("7"), Ok(7));
+        assert_eq!(seed("0x9cbf21aea57bc9dc"), Ok(0x9cbf_21ae_a57b_c9dc));
+        for wrong in ["-1", "9cbf21aea57bc9dc", "0x", "0x10000000000000000", "1.5"] {
+            assert!(seed(wrong).is_err_and(|why| why.contains("`0x` and the hexadecimal digits")), "{wrong}");
+        }
+    }
 }

@@ -38,7 +38,7 @@ pub(crate) fn outputs() -> String {
 fn columns(text: &mut String) {
     text.push_str(
         "\n## report/table.csv\nOne row a cell. A measure with an interval has its ends in `NAME_lo` and `NAME_hi`. All \
-         measures of the run are there, whatever columns the printed table shows; one that no cell has, or that is another's in every cell, is not. Metrics follow under their own names, and `METRIC_distance` where nearer to the \
+         measures of the run are there, whatever columns the printed table shows; one that no cell has, or that is another's in every cell, is not. `speedup_e2e` and `e2e_s_per_image` are there where another program made a cell; `summary.json` always has both. Metrics follow under their own names, and `METRIC_distance` where nearer to the \
          baseline is better.\n\n",
     );
     let row = |(name, unit, what): (String, String, &str)| vec![code(&name), unit, what.to_owned()];

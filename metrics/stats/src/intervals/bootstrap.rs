@@ -15,6 +15,7 @@ use crate::counter_rng::CounterRng;
 use crate::error::{StatsError, require_count, require_finite};
 use crate::fewest::fewest_observations;
 use crate::normal::{normal_cdf, normal_quantile};
+use crate::student::expanded_quantile;
 
 /// The fewest resamples accepted: below, the ends of a 95 % interval rest on too few replicates.
 pub const MIN_RESAMPLES: usize = 2000;
@@ -111,15 +112,10 @@ pub fn bootstrap(
 }
 
 /// Returns the normal tail that stands for `tail` of Student's t with `n - 1` degrees of freedom, widened by
-/// `sqrt(n / (n - 1))`. The t quantile is the expansion of Abramowitz and Stegun 26.7.5, good to 1 % from five
-/// observations on.
+/// `sqrt(n / (n - 1))`. The t quantile is its expansion.
 fn expanded_tail(n: usize, tail: f64) -> Result<f64, StatsError> {
-    let z = -normal_quantile(tail)?;
     let nu = (n - 1) as f64;
-    let first = (z.powi(3) + z) / 4.0;
-    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
-    let t = z + first / nu + second / (nu * nu) + third / nu.powi(3);
+    let t = -expanded_quantile(nu, tail)?;
     // Few observations and a high level reach past the last replicate; its quantile is the end then.
     Ok(normal_cdf(-t * (n as f64 / nu).sqrt()).max(1e-12))
 }

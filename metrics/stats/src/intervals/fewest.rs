@@ -6,6 +6,35 @@
 //! below the same number; its intervals of two to five observations hold the truth far less often than they say. Student's t
 //! assumes a normal distribution instead and is valid from two values on.
 
+use crate::error::{StatsError, require_count};
+use crate::student::student_quantile;
+
+/// More observations than this are not named: nobody makes them.
+const MOST_NAMED: u64 = 1_000_000;
+
+/// Returns the least number of observations, above `n`, whose interval at `level` in (0, 1) no longer holds a value that the
+/// interval of `n` holds, if mean and spread stay as they are. `share`: how far that value is from the mean, over how far
+/// the interval's end on its side is. The sides shrink as Student's t over the root of the observations. `None` for more
+/// than a million, and where `share` is no number.
+///
+/// # Errors
+/// Fewer than two observations, and a `level` outside (0, 1).
+pub fn observations_to_decide(n: u64, share: f64, level: f64) -> Result<Option<u64>, StatsError> {
+    require_count("observations to decide", 2, n)?;
+    let side = |n: u64| Ok(student_quantile(n - 1, 0.5 + level / 2.0)? / (n as f64).sqrt());
+    let allowed = share * side(n)?;
+    let (mut few, mut enough) = (n, MOST_NAMED);
+    let decides = |n: u64| -> Result<bool, StatsError> { Ok(side(n)? < allowed) };
+    if n >= MOST_NAMED || !decides(enough)? {
+        return Ok(None);
+    }
+    while enough - few > 1 {
+        let middle = few.midpoint(enough);
+        if decides(middle)? { enough = middle } else { few = middle }
+    }
+    Ok(Some(enough))
+}
+
 /// The fewest observations of an interval at 95 %.
 pub const FEWEST_OBSERVATIONS: usize = 6;
 
@@ -17,7 +46,23 @@ pub fn fewest_observations(level: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
+
+    #[test]
+    fn as_many_as_decide_shrink_the_interval_past_the_value_and_one_fewer_do_not() {
+        // t(.975) over the root of n, by SciPy: 1.0494356 at 6, 0.1556440 at 161, 0.1551556 at 162.
+        assert_eq!(observations_to_decide(6, 0.1553 / 1.049_435_6, 0.95).unwrap(), Some(162));
+        assert_eq!(observations_to_decide(6, 0.1557 / 1.049_435_6, 0.95).unwrap(), Some(161));
+        // A value at the end is past it with one more; one at the mean never is.
+        assert_eq!(observations_to_decide(6, 1.0, 0.95).unwrap(), Some(7));
+        for never in [0.0, 1e-6, f64::NAN] {
+            assert_eq!(observations_to_decide(6, never, 0.95).unwrap(), None);
+        }
+        assert!(
+            observations_to_decide(1, 0.5, 0.95).is_err() && observations_to_decide(6, 0.5, 1.0).is_err()
+        );
+    }
 
     #[test]
     fn the_range_of_the_fewest_values_holds_the_median_at_the_level_and_that_of_one_fewer_does_not() {

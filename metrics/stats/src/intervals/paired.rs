@@ -12,6 +12,11 @@ use crate::error::{StatsError, require_count, require_finite, require_positive};
 use crate::median_interval::{MedianEstimate, median_interval};
 use crate::student::{student_quantile, student_two_sided_p};
 
+/// By what share of the largest score two scores of one image may differ. Networks in f32 take the images of a batch
+/// together, and the last bits of an image's score depend on how many they are: 2e-7 of a cosine was
+/// seen with a small network.
+pub const SCORE_ROUNDING: f64 = 1e-5;
+
 /// The values of two runs on the same ids.
 // Invariant: the three vectors have one length, at least 1; ids ascend strictly; values are finite.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +58,19 @@ impl<K: Ord + Display> Paired<K> {
 }
 
 impl<K> Paired<K> {
+    /// The pairs with the baseline's value on both sides where they differ by at most `share` of the largest value, so by
+    /// rounding alone.
+    #[must_use]
+    pub fn up_to_rounding(mut self, share: f64) -> Self {
+        let size = self.baseline.iter().chain(&self.method).map(|value| value.abs()).fold(0.0, f64::max);
+        for (method, baseline) in self.method.iter_mut().zip(&self.baseline) {
+            if (*method - *baseline).abs() <= share * size {
+                *method = *baseline;
+            }
+        }
+        self
+    }
+
     /// The ids, ascending.
     #[must_use]
     pub fn ids(&self) -> &[K] {

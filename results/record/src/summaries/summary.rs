@@ -186,12 +186,12 @@ pub struct Ratio {
     /// summarised before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observations: Option<Observations>,
-    /// Geometric mean of the ratios prompt by prompt.
+    /// Geometric mean of the ratios of the observations.
     pub geomean: Option<f64>,
     /// Its 95 % interval; absent below six observations, and in runs that were summarised before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geomean_ci95: Option<[f64; 2]>,
-    /// Median of the ratios prompt by prompt; absent where `geomean_ci95` is.
+    /// Median of the ratios of the observations; absent where `geomean_ci95` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median: Option<f64>,
     /// Its 95 % interval.

@@ -20,6 +20,9 @@ pub struct TimingQuality {
     /// The baseline's median decode time in the last third of the blocks over that in the first; 1 on a
     /// machine that keeps its speed.
     pub drift: Option<f64>,
+    /// Sessions (a start of a worker) that timed the baseline in fewer than three blocks, whose drift is not known.
+    #[serde(default)]
+    pub short_sessions: u64,
     /// Share of all cores that other processes took, mean over blocks, in [0, 1].
     pub others_busy_mean: Option<f64>,
     /// Why a quantity is null.
@@ -67,11 +70,16 @@ impl TimingQuality {
         let percent = 100.0 * (self.drift? - 1.0);
         // A run that was continued, or made by several workers, has several sessions.
         let course = "from the first third of the blocks to the last, in the session in which it moved most";
+        let unknown = match self.short_sessions {
+            0 => String::new(),
+            1 => " (of 1 session of fewer than three blocks it is not known)".to_owned(),
+            n => format!(" (of {n} sessions of fewer than three blocks it is not known)"),
+        };
         Some(match percent.abs() < 0.05 {
-            true => format!("{whose} median time did not change {course}"),
+            true => format!("{whose} median time did not change {course}{unknown}"),
             false => {
                 let went = if percent > 0.0 { "rose" } else { "fell" };
-                format!("{whose} median time {went} by {:.1} % {course}", percent.abs())
+                format!("{whose} median time {went} by {:.1} % {course}{unknown}", percent.abs())
             }
         })
     }

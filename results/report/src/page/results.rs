@@ -78,7 +78,7 @@ pub(crate) fn difference_parts(summary: &Summary) -> Result<(Vec<DifferencePart>
     });
     let parts: Vec<DifferencePart> = parts.collect();
     let words = if parts.is_empty() { None } else { Some(on_p_values(summary)) };
-    let words = words.into_iter().chain(without_p(summary)?).collect::<Vec<_>>().join(" ");
+    let words = words.into_iter().chain(without_p(summary, |_| true)?).collect::<Vec<_>>().join(" ");
     Ok((parts, words))
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn table(summary: &Summary) -> Result<TablePart, ReportError> {
         is_baseline: cell.is_baseline(),
         entries: row.iter().enumerate().map(entry).collect(),
     });
-    let in_words = comparisons(summary)?;
+    let in_words = comparisons(summary, |_| true)?;
     let coloured = table.marked.iter().filter(|_| table.has(Rank::Best));
     let coloured = coloured.map(|among| format!("Coloured: the best {among}"));
     Ok(TablePart {

@@ -41,13 +41,16 @@ pub(crate) fn differences(summary: &Summary) -> Result<Vec<(&str, Vec<Difference
     metrics.into_iter().map(with_p).collect()
 }
 
-/// The differences in words: one line a metric, and one on how their p values are meant.
+/// The differences of the metrics that are shown in words: one line a metric, and one on how their p values are meant.
 ///
 /// # Errors
 /// As [`differences`].
-pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError> {
+pub(crate) fn comparisons(
+    summary: &Summary,
+    is_shown: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, ReportError> {
     let mut lines = Vec::new();
-    for (metric, rows) in differences(summary)? {
+    for (metric, rows) in differences(summary)?.into_iter().filter(|(metric, _)| is_shown(metric)) {
         let texts: Vec<String> = rows.iter().map(|row| compared(row.cell, &row.versus, row.p)).collect();
         lines.push(format!(
             "{metric} minus the baseline's, paired by prompt (pairs, z, p, difference detectable with 80 % power): {}.",
@@ -56,18 +59,21 @@ pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError>
     }
     if !lines.is_empty() {
         lines.push(on_p_values(summary));
-        lines.extend(without_p(summary)?);
+        lines.extend(without_p(summary, is_shown)?);
     }
     Ok(lines)
 }
 
-/// Why some differences have no z and no p value, and which; `None` where all have one.
+/// Why some differences of the metrics that are shown have no z and no p value, and which; `None` where all have one.
 ///
 /// # Errors
 /// As [`differences`].
-pub(crate) fn without_p(summary: &Summary) -> Result<Option<String>, ReportError> {
+pub(crate) fn without_p(
+    summary: &Summary,
+    is_shown: impl Fn(&str) -> bool,
+) -> Result<Option<String>, ReportError> {
     let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
-    for (metric, rows) in differences(summary)? {
+    for (metric, rows) in differences(summary)?.into_iter().filter(|(metric, _)| is_shown(metric)) {
         for row in rows.iter().filter(|row| row.p.is_none()) {
             let reason = why_no_p(&row.versus);
             let name = format!("{metric} of {}", row.cell);

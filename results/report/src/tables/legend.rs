@@ -8,7 +8,7 @@ use specimen_record::{
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_table::{fixed, with_interval};
 
-use crate::tables::measure::{Measure, measures};
+use crate::tables::measure::Measure;
 
 /// Fewer independent observations a cell than this are a warning.
 const FEW: u64 = 30;
@@ -17,47 +17,27 @@ const FEW: u64 = 30;
 pub(crate) const IMPORTED: &str = "Speedup e2e: the reported time of the baseline over that of the method on the same prompts, a ratio \
                                    of sums with its 95 % interval. NFE: reported target forwards, prefill included.";
 
-/// What the columns mean.
-pub(crate) fn legend(summary: &Summary) -> Vec<String> {
-    let measures = measures(summary);
-    let skips = match measures.contains(&Measure::Tpf) {
-        true => "; tokens+skips: with those of steps that skip verification too",
-        false => "",
+/// What these columns mean, and what holds for the numbers in them.
+pub(crate) fn legend(summary: &Summary, shown: &[Measure]) -> Vec<String> {
+    let mut lines: Vec<String> = match summary.is_imported() {
+        true => vec![IMPORTED.to_owned()],
+        false => sentences(shown, measured).into_iter().collect(),
     };
-    let mut lines = vec![if summary.is_imported() {
-        IMPORTED.to_owned()
-    } else {
-        format!(
-            "Speedup: decode time of the baseline over that of the method, same prompts and seeds, with its 95 % \
-         interval. Accepted: draft tokens a verification accepts, without the bonus token; tokens: with it{skips}. \
-         NFE: target forwards, prefill included. Overhead: decode time outside prefill, target and draft. \
-         Measured / predicted: the measured speedup over the one predicted from counts and costs of forwards."
-        )
-    }];
-    lines.extend(summary.costs.as_ref().map(|costs| {
-        format!(
-            "Projected speedup: not measured; what the measured tokens and drafts a forward give under the costs of {costs}. \
-             Prefill and work on the host cost nothing in it, and every forward of a drafter costs what one over one token \
-             does. Baseline efficiency: decode time of the baseline as memory bandwidth bounds it over its measured one; \
-             speedup at the bound: that bound over the measured time of the method."
-        )
-    }));
+    lines.extend(summary.costs.as_ref().and_then(|costs| sentences(shown, |m| projected(m, costs))));
     lines.extend(few_images(summary));
     lines.extend(external_cells(summary));
-    lines.extend(timing(summary));
-    if measures.iter().any(|m| matches!(m, Measure::Metric { .. })) {
-        let named = measures.iter().filter_map(|m| match m {
-            Measure::Metric { metric, protocol, .. } => {
-                Some(format!("{metric} by {protocol}, {}", n_of(summary, metric, protocol)))
-            }
-            _ => None,
-        });
-        lines.push(format!(
-            "Metrics: {}; ± or brackets: 95 % interval.",
-            named.collect::<Vec<_>>().join("; ")
-        ));
+    lines.extend(timing(summary).filter(|_| shown.iter().any(Measure::is_of_times)));
+    let named = shown.iter().filter_map(|m| match m {
+        Measure::Metric { metric, protocol, .. } => {
+            Some(format!("{metric} by {protocol}, {}", n_of(summary, metric, protocol)))
+        }
+        _ => None,
+    });
+    let named = named.collect::<Vec<_>>().join("; ");
+    if !named.is_empty() {
+        lines.push(format!("Metrics: {named}; ± or brackets: 95 % interval."));
     }
-    for measure in &measures {
+    for measure in shown {
         let Measure::Distance { metric, .. } = measure else { continue };
         lines.push(format!(
             "{}: absolute difference of {metric} from the baseline's, paired by prompt, of cells that are not exact; nearer \
@@ -67,6 +47,51 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// What `of` says of the columns, in one line; `None` where it says nothing.
+fn sentences(shown: &[Measure], of: impl Fn(&Measure) -> Option<String>) -> Option<String> {
+    let said: Vec<String> = shown.iter().filter_map(of).collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// What a column of measured numbers means, where its head does not say it.
+fn measured(measure: &Measure) -> Option<String> {
+    let said = match measure {
+        Measure::Speedup => {
+            "Speedup: decode time of the baseline over that of the method, same prompts and seeds, with its 95 % interval."
+        }
+        Measure::Accepted => "Accepted: draft tokens a verification accepts, without the bonus token.",
+        Measure::TokensPerForward => "Tokens: tokens a verification emits, with the bonus token.",
+        Measure::Tpf => "Tokens+skips: tokens a verification emits, with those of steps that skip it.",
+        Measure::Nfe => "NFE: target forwards, prefill included.",
+        Measure::Overhead => "Overhead: decode time outside prefill, target and draft.",
+        Measure::MeasuredToPredicted => {
+            "Measured / predicted: the measured speedup over the one predicted from counts and costs of forwards."
+        }
+        _ => return None,
+    };
+    Some(said.to_owned())
+}
+
+/// What a column under a cost table means.
+fn projected(measure: &Measure, costs: &str) -> Option<String> {
+    match measure {
+        Measure::Projected => Some(format!(
+            "Projected speedup: not measured; what the measured tokens and drafts a forward give under the costs of {costs}. \
+             Prefill and work on the host cost nothing in it, and every forward of a drafter costs what one over one token \
+             does."
+        )),
+        Measure::BaselineEfficiency => Some(
+            "Baseline efficiency: decode time of the baseline as memory bandwidth bounds it over its measured one.".to_owned(),
+        ),
+        Measure::SpeedupAtBound => Some(
+            "Speedup at the bound: the baseline's decode time as memory bandwidth bounds it over the measured time of the \
+             method."
+                .to_owned(),
+        ),
+        _ => None,
+    }
 }
 
 /// That cells have too few independent observations for intervals, or for those that can be relied on, where it is so.
@@ -199,13 +224,13 @@ fn timing(summary: &Summary) -> Option<String> {
     Some(format!("Timing: {}.", parts.join("; ")))
 }
 
-/// Speedups averaged over prompts, next to the ratio of the mean times: one line.
+/// Speedups averaged over prompts or batches, next to the ratio of the mean times: one line.
 pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
     let text = |value: Option<f64>, ci95| {
         value.map_or_else(|| "—".to_owned(), |value| with_interval(value, ci95, 2, true))
     };
-    let others = summary.cells.iter().filter(|cell| !cell.is_baseline() && cell.speedup.geomean.is_some());
-    let texts = others.map(|cell| {
+    let others = || summary.cells.iter().filter(|cell| !cell.is_baseline() && cell.speedup.geomean.is_some());
+    let texts = others().map(|cell| {
         let ratio = &cell.speedup;
         let (geomean, median) =
             (text(ratio.geomean, ratio.geomean_ci95), text(ratio.median, ratio.median_ci95));
@@ -215,7 +240,15 @@ pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
     if texts.is_empty() {
         return Vec::new();
     }
-    vec![format!("Speedup prompt by prompt, geometric mean / median: {}.", texts.join("; "))]
+    let is_of_batches = |cell: &&CellSummary| {
+        cell.speedup.observations.is_some_and(|found| found.of == ObservedUnit::Batches)
+    };
+    let unit = match others().filter(is_of_batches).count() {
+        0 => "prompt by prompt",
+        n if n == texts.len() => "batch by batch",
+        _ => "prompt by prompt (batch by batch where images were decoded together)",
+    };
+    vec![format!("Speedup {unit}, geometric mean / median: {}.", texts.join("; "))]
 }
 
 /// Faults: what no correct run shows.

@@ -132,8 +132,8 @@ impl Measure {
     pub(crate) const FIXED: [(Measure, &'static str); 15] = [
         (Measure::Speedup, "decode time of the baseline over that of the cell"),
         (Measure::SpeedupE2e, "time from prompt to image of the baseline over that of the cell"),
-        (Measure::SpeedupGeomean, "geometric mean of the speedup over prompts"),
-        (Measure::SpeedupMedian, "median of the speedup over prompts"),
+        (Measure::SpeedupGeomean, "geometric mean of the speedup over prompts, or over batches"),
+        (Measure::SpeedupMedian, "median of the speedup over prompts, or over batches"),
         (Measure::Accepted, "draft tokens accepted a verified step (alpha)"),
         (Measure::TokensPerForward, "tokens a verification emits (tau)"),
         (Measure::Tpf, "the same with the tokens of skipped steps"),
@@ -197,6 +197,20 @@ impl Measure {
     /// Whether it is a column of the table where none is asked for by name; the CSV has them all.
     pub(crate) fn is_column(&self) -> bool {
         !matches!(self, Measure::SpeedupGeomean | Measure::SpeedupMedian)
+    }
+
+    /// Whether its numbers come from times that were measured.
+    pub(crate) fn is_of_times(&self) -> bool {
+        !matches!(
+            self,
+            Measure::Accepted
+                | Measure::TokensPerForward
+                | Measure::Tpf
+                | Measure::Nfe
+                | Measure::Projected
+                | Measure::Metric { .. }
+                | Measure::Distance { .. }
+        )
     }
 
     /// What its numbers are counted in.

@@ -43,17 +43,29 @@ struct Builder<'c> {
     wanted: &'c [String],
     /// Place among those wanted of every column after the first.
     places: Vec<usize>,
-    /// Names of all columns.
-    known: Vec<String>,
+    /// Heads of all columns, and their names in the CSV.
+    known: Vec<(String, String)>,
 }
 
 impl<'c> Builder<'c> {
     fn of(summary: &Summary, wanted: &'c [String]) -> Result<Builder<'c>, ReportError> {
         let frame = CellFrame::of(summary)?;
+        let is_named =
+            |measure: &Measure| wanted.iter().any(|name| is_name(name, &measure.name(), &measure.key()));
+        let is_shown = |measure: &&Measure| match wanted.is_empty() {
+            true => measure.is_column(),
+            false => is_named(measure),
+        };
+        let shown: Vec<Measure> = frame.measures.iter().filter(is_shown).cloned().collect();
+        let has_metric = |name: &str| {
+            shown.iter().any(|measure| {
+                matches!(measure, Measure::Metric { metric, .. } | Measure::Distance { metric, .. } if metric == name)
+            })
+        };
         let lines = [
-            legend::legend(summary),
-            legend::further_means(summary),
-            differences::comparisons(summary)?,
+            legend::legend(summary, &shown),
+            if shown.contains(&Measure::Speedup) { legend::further_means(summary) } else { Vec::new() },
+            differences::comparisons(summary, has_metric)?,
             legend::faults(summary),
         ];
         let mut table = Builder {
@@ -86,23 +98,20 @@ impl<'c> Builder<'c> {
         table.push_text("output", &frame, "guarantee")?;
         table.push_text("drafter", &frame, "drafter")?;
         table.push_counts(summary, &frame)?;
-        let is_shown = |measure: &&Measure| {
-            measure.is_column() || wanted.iter().any(|name| name.eq_ignore_ascii_case(&measure.key()))
-        };
-        for measure in frame.measures.iter().filter(is_shown) {
-            table.push_measure(summary, &frame, measure)?;
+        for measure in &frame.measures {
+            if measure.is_column() || !wanted.is_empty() {
+                table.push_measure(summary, &frame, measure)?;
+            }
         }
         Ok(table)
     }
 
     /// Whether a column of this head, and of this name in the CSV, is to be shown; its place is kept.
     fn wants(&mut self, head: &str, key: &str) -> bool {
-        self.known.push(head.to_owned());
-        let is_named =
-            |wanted: &String| wanted.eq_ignore_ascii_case(head) || wanted.eq_ignore_ascii_case(key);
+        self.known.push((head.to_owned(), key.to_owned()));
         let place = match self.wanted.is_empty() {
             true => Some(self.places.len()),
-            false => self.wanted.iter().position(is_named),
+            false => self.wanted.iter().position(|wanted| is_name(wanted, head, key)),
         };
         self.places.extend(place);
         place.is_some()
@@ -110,12 +119,14 @@ impl<'c> Builder<'c> {
 
     /// The table with its columns in the order asked for.
     fn chosen(mut self) -> Result<Table, ReportError> {
-        let missing = |at: &usize| !self.places.contains(at);
+        // A column that is named twice is shown once, where it is named first.
+        let missing =
+            |at: &usize| !self.known.iter().any(|(head, key)| is_name(&self.wanted[*at], head, key));
         if let Some(at) = (0..self.wanted.len()).find(missing) {
             // The methods are always there.
             if !self.wanted[at].eq_ignore_ascii_case("method") {
                 let name = self.wanted[at].clone();
-                let known = known_names(&name, self.known.iter().map(String::as_str));
+                let known = known_names(&name, self.known.iter().map(|(head, _)| head.as_str()));
                 return Err(ReportError::NoColumn { name, known });
             }
         }
@@ -209,6 +220,11 @@ impl<'c> Builder<'c> {
         self.table.push(Column::number(&measure.name(), measure.unit(), measure.higher_is_better()), entries);
         Ok(())
     }
+}
+
+/// Whether this is what a column of that head, and of that name in the CSV, is asked for by.
+fn is_name(wanted: &str, head: &str, key: &str) -> bool {
+    wanted.eq_ignore_ascii_case(head) || wanted.eq_ignore_ascii_case(key)
 }
 
 fn texts(frame: &CellFrame, column: &str) -> Result<Vec<String>, ReportError> {

@@ -138,16 +138,29 @@ fn a_table_has_the_columns_that_were_asked_for_in_their_order() {
     assert!(table.rows.iter().all(|row| row.len() == 4));
     let ar = table.rows.iter().find(|row| row[0].text == "ar").unwrap();
     assert!(ar[2].text.starts_with("256.0") && ar[3].text.starts_with("1.00"), "{ar:?}");
+    // One that is named twice, by its head and its name in the CSV, is there once.
+    let once = table_of(&fixture::summary(), &columns(&["nfe", "NFE", "accepted"])).unwrap();
+    let heads: Vec<&str> = once.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(heads, ["method", "NFE", "accepted"]);
     // Reasons of columns that are not there are not there either.
     assert!(
         table.footnotes.iter().all(|note| !note.contains("the protocol asks for 500")),
         "{:?}",
         table.footnotes
     );
+    // Nor is what the other columns mean.
+    let legend = table.legend.join(" ");
+    assert!(legend.starts_with("Accepted: ") && legend.contains("NFE: target forwards"), "{legend}");
+    assert!(legend.contains("target-nll minus the baseline's"), "{legend}");
+    for other in ["Speedup", "Overhead", "Timing", "scene-clip", "abs. Δ"] {
+        assert!(!legend.contains(other), "{other} is no column: {legend}");
+    }
     let error = table_of(&fixture::summary(), &columns(&["fid"])).unwrap_err();
     assert!(matches!(error, ReportError::NoColumn { .. }), "{error}");
     assert!(
-        error.to_string().starts_with("no column `fid`; the table has output, drafter, n, speedup"),
+        error
+            .to_string()
+            .starts_with("no column `fid`; the table has output, drafter, n, speedup, speedup_geomean"),
         "{error}"
     );
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use specimen_stats::bootstrap::{BootstrapPlan, Interval, N_RESAMPLES};
-use specimen_stats::paired::{Paired, ratio_of_sums_change};
+use specimen_stats::paired::{Paired, SCORE_ROUNDING, ratio_of_sums_change};
 
 use crate::VerdictError;
 use crate::values::{ByPrompt, PairedTimes};
@@ -78,7 +78,7 @@ pub fn estimate(
     };
     Ok(Some(match scale {
         Scale::Difference => {
-            let found = paired.mean_difference(&resamples)?;
+            let found = paired.up_to_rounding(SCORE_ROUNDING).mean_difference(&resamples)?;
             Estimate {
                 value: found.value,
                 ci95: found.interval.map(ends),

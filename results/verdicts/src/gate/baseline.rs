@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use specimen_record::{Document, Manifest, RunDir, SCHEMA, Summary, read_document, write_document};
+use specimen_record::{
+    Document, Manifest, RecordError, RunDir, SCHEMA, Summary, read_document, write_document,
+};
 
 use crate::VerdictError;
 
@@ -81,7 +83,12 @@ impl Baseline {
             let summary: Summary = read_document(path)?;
             return Ok(Baseline { schema: SCHEMA, history: Vec::new(), summary });
         }
-        Ok(read_document(path)?)
+        read_document(path).map_err(|error| match error {
+            RecordError::Syntax { .. } | RecordError::Inconsistent { .. } => {
+                VerdictError::DamagedBaseline(error)
+            }
+            other => other.into(),
+        })
     }
 
     /// Label of the machine its times were taken on.

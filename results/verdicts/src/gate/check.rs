@@ -214,8 +214,9 @@ impl RuleCheck<'_> {
         if old.value.is_none() && new.value.is_none() {
             return Some(new.why.clone().unwrap_or_else(|| "neither side has a value".to_owned()));
         }
-        let n = old.n.min(new.n);
-        (n < rule.min_n).then(|| format!("{n} images, the rule asks for {}", rule.min_n))
+        let few = [(old.n, "the baseline"), (new.n, "the run")].into_iter().filter(|(n, _)| *n < rule.min_n);
+        let few: Vec<String> = few.map(|(n, who)| format!("{who} has {n}")).collect();
+        (!few.is_empty()).then(|| format!("{} images, the rule asks for {}", few.join(" and "), rule.min_n))
     }
 
     #[allow(clippy::too_many_arguments)] // What is pushed, of whom, and how it is judged.

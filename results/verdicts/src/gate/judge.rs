@@ -52,13 +52,16 @@ pub(crate) fn judge(
             true => Ok(()),
             false => Err(format!("{}, {tolerance} allowed", moved_by(tolerance))),
         },
+        // What did not move needs no interval; counts never have one.
+        Bound::Interval if new == old => Ok(()),
         Bound::Interval => {
             let (Some([old_low, old_high]), Some([low, high])) = (baseline.ci95, measured.ci95) else {
                 let few = [baseline, measured].into_iter().find(|side| side.ci95.is_none());
                 let few = few.and_then(|side| side.observations).map_or(String::new(), |found| {
                     format!(": {found}, and one needs at least {FEWEST_OBSERVATIONS}")
                 });
-                return Err(format!("a 95 % interval is missing{few}"));
+                let advice = "; for a value without one take `exact`, `relative`, `absolute` or `window`";
+                return Err(format!("it moved, and a 95 % interval is missing{few}{advice}"));
             };
             match low > old_high || high < old_low {
                 true => Err(format!(
@@ -76,6 +79,7 @@ pub(crate) fn judge(
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use specimen_record::{Observations, ObservedUnit};
 
     use super::*;
@@ -112,9 +116,20 @@ mod tests {
     #[test]
     fn a_bound_on_intervals_is_not_kept_by_a_value_without_one() {
         let batches = Observations { n: 2, of: ObservedUnit::Batches };
-        let side =
-            |ci95| Measured { value: Some(2.0), ci95, observations: Some(batches), ..Measured::default() };
-        let found = judge(Bound::Interval, Direction::Both, &side(Some([1.9, 2.1])), &side(None));
-        assert_eq!(found, Err("a 95 % interval is missing: 2 batches, and one needs at least 6".to_owned()));
+        let side = |value, ci95| Measured {
+            value: Some(value),
+            ci95,
+            observations: Some(batches),
+            ..Measured::default()
+        };
+        let judged = |new, direction| judge(Bound::Interval, direction, &side(2.0, None), &side(new, None));
+        let why = judged(2.1, Direction::Both).unwrap_err();
+        let said =
+            "it moved, and a 95 % interval is missing: 2 batches, and one needs at least 6; for a value";
+        assert!(why.starts_with(said), "{why}");
+        // What did not move, or moved to the better, needs none.
+        assert_eq!(judged(2.0, Direction::Both), Ok(()));
+        assert_eq!(judged(2.1, Direction::HigherIsBetter), Ok(()));
+        assert!(judged(2.1, Direction::LowerIsBetter).is_err());
     }
 }

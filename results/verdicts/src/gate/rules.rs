@@ -115,8 +115,6 @@ impl Rule {
             Bound::Interval => "95 % intervals overlap".to_owned(),
         };
         match self.direction {
-            // Both ends of a window hold.
-            _ if matches!(self.bound, Bound::Window { .. }) => bound,
             Direction::Both => bound,
             Direction::HigherIsBetter => format!("{bound}, or higher"),
             Direction::LowerIsBetter => format!("{bound}, or lower"),

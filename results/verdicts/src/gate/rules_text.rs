@@ -31,8 +31,7 @@ struct RuleText {
     tolerance: Option<Spanned<f64>>,
     low: Option<Spanned<f64>>,
     high: Option<Spanned<f64>>,
-    #[serde(default)]
-    direction: Direction,
+    direction: Option<Spanned<Direction>>,
     #[serde(default)]
     min_n: u64,
     #[serde(default)]
@@ -97,7 +96,7 @@ impl RuleText {
             cells: self.cells.into_inner(),
             measure: self.measure.into_inner(),
             bound,
-            direction: self.direction,
+            direction: self.direction.map(Spanned::into_inner).unwrap_or_default(),
             min_n: self.min_n,
             confirm: self.confirm,
             runner: self.runner,
@@ -166,6 +165,11 @@ impl RuleText {
             }
             "window" => {
                 extra(&self.tolerance, "tolerance")?;
+                if let Some(direction) = &self.direction {
+                    let why =
+                        "`window` takes no `direction`, both its ends hold; remove it, or change `kind`";
+                    return Err((direction.span().start, why.to_owned()));
+                }
                 let (at, low) = needed(&self.low, "low", "`low` and `high`")?;
                 let (_, high) = needed(&self.high, "high", "`low` and `high`")?;
                 if low.is_nan() || high.is_nan() || low > high {
@@ -204,10 +208,6 @@ mod tests {
             ),
             ("measure = \"clip\"\nkind = \"window\"\nlow = 31.6\nhigh = 31.8", "in [31.6, 31.8]"),
             (
-                "measure = \"clip\"\nkind = \"window\"\nlow = 31.6\nhigh = 31.8\ndirection = \"higher-is-better\"",
-                "in [31.6, 31.8]",
-            ),
-            (
                 "measure = \"speedup\"\nkind = \"interval\"\nrunner = \"lab\"\nlegs = 0.1\nconfirm = 2",
                 "95 % intervals overlap",
             ),
@@ -230,6 +230,11 @@ mod tests {
             ("measure = \"nfe\"\nkind = \"relative\"", "5:8", "takes `tolerance`"),
             ("measure = \"nfe\"\nkind = \"window\"\nlow = 1.0", "5:8", "takes `low` and `high`"),
             ("measure = \"nfe\"\nkind = \"exact\"\nhigh = 1.0", "6:8", "takes no `high`"),
+            (
+                "measure = \"nfe\"\nkind = \"window\"\nlow = 1.0\nhigh = 2.0\ndirection = \"both\"",
+                "8:13",
+                "takes no `direction`",
+            ),
             ("measure = \"nfe\"\nkind = \"exact\"\ntolerence = 0.1", "6:1", "did you mean `tolerance`?"),
             ("measure = \"nfe\"\nkind = 3", "5:8", "found the integer 3, expected text"),
             ("measure = \"nfe\"", "2:1", "`kind` is missing"),

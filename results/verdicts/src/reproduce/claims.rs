@@ -5,7 +5,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use specimen_stats::{averages::mean_over_groups, fewest::FEWEST_OBSERVATIONS};
+use specimen_stats::{
+    averages::mean_over_groups,
+    fewest::{FEWEST_OBSERVATIONS, observations_to_decide},
+};
 use specimen_table::{deciding, fixed};
 
 use super::paper::{Claim, Paper, Test};
@@ -110,38 +113,37 @@ impl Part {
     }
 
     /// What an interval says that has to be inside `(low, high)`, either of which may be infinite.
-    fn of_interval(ends: &Ends, low: f64, high: f64, said: String) -> Part {
+    fn of_interval(ends: &Ends, low: f64, high: f64, said: String) -> Result<Part, VerdictError> {
         let verdict = match (ends.low >= low && ends.high <= high, ends.high < low || ends.low > high) {
             (true, _) => ClaimVerdict::Holds,
             (_, true) => ClaimVerdict::DoesNotHold,
             _ => ClaimVerdict::NotTestable,
         };
         if verdict != ClaimVerdict::NotTestable {
-            return Part { n: ends.n, ..Part::decided(verdict, said) };
+            return Ok(Part { n: ends.n, ..Part::decided(verdict, said) });
         }
-        let prompts = ends.prompts_to_decide(low, high);
+        let prompts = ends.prompts_to_decide(low, high)?;
         let said = match prompts {
             Some(_) => said,
             None => format!("{said}; a million prompts would not decide it"),
         };
         let is_against = ends.value < low || ends.value > high;
-        Part { verdict, said, prompts, is_against, n: ends.n }
+        Ok(Part { verdict, said, prompts, is_against, n: ends.n })
     }
 }
 
 impl Ends {
-    /// Prompts whose interval would no longer hold any edge inside it: its sides shrink with the root of the prompts.
-    fn prompts_to_decide(&self, low: f64, high: f64) -> Option<u64> {
-        /// More are not named: nobody makes them.
-        const MOST: f64 = 1e6;
-        let n = self.n? as f64;
+    /// Prompts whose interval would no longer hold any edge inside it.
+    fn prompts_to_decide(&self, low: f64, high: f64) -> Result<Option<u64>, VerdictError> {
+        let Some(n) = self.n.filter(|n| *n > 1) else { return Ok(None) };
         let inside = [low, high].into_iter().filter(|edge| self.low <= *edge && *edge <= self.high);
         let needed = inside.map(|edge| {
             let side = if edge < self.value { self.value - self.low } else { self.high - self.value };
-            n * (side / (self.value - edge)).powi(2)
+            observations_to_decide(n as u64, (self.value - edge).abs() / side, 0.95)
         });
-        let needed = needed.fold(0.0, f64::max);
-        (needed > 0.0 && needed <= MOST).then(|| (needed.ceil() as u64).max(n as u64 + 1))
+        // As many as decide at every edge, and none where one edge stays open.
+        let needed: Option<Vec<u64>> = needed.collect::<Result<Option<Vec<u64>>, _>>()?;
+        Ok(needed.and_then(|needed| needed.into_iter().max()))
     }
 }
 
@@ -248,7 +250,7 @@ impl Tester<'_> {
             }
             // An interval that ends at the bound is not above it.
             Ok((ends, said)) if ends.low == 0.0 => not_testable(said),
-            Ok((ends, said)) => Part::of_interval(&ends, 0.0, f64::INFINITY, said),
+            Ok((ends, said)) => Part::of_interval(&ends, 0.0, f64::INFINITY, said)?,
         })
     }
 
@@ -256,7 +258,7 @@ impl Tester<'_> {
     fn not_less(&self, cell: &str, other: &str, within: f64) -> Result<Part, VerdictError> {
         Ok(match self.excess(cell, other, &[-within])? {
             Err(open) => open,
-            Ok((ends, said)) => Part::of_interval(&ends, -within, f64::INFINITY, said),
+            Ok((ends, said)) => Part::of_interval(&ends, -within, f64::INFINITY, said)?,
         })
     }
 
@@ -265,7 +267,7 @@ impl Tester<'_> {
             Err(open) => open,
             Ok((ends, said)) => {
                 let said = format!("{said}, {} % allowed", share_in_percent(within));
-                Part::of_interval(&ends, -within, within, said)
+                Part::of_interval(&ends, -within, within, said)?
             }
         })
     }
@@ -281,7 +283,7 @@ impl Tester<'_> {
                     let verdict = if falls { ClaimVerdict::DoesNotHold } else { ClaimVerdict::Holds };
                     // A step that leans down holds until more prompts show that it falls.
                     let is_against = !falls && ends.value < 0.0;
-                    let prompts = if is_against { ends.prompts_to_decide(0.0, f64::INFINITY) } else { None };
+                    let prompts = if is_against { ends.prompts_to_decide(0.0, f64::INFINITY)? } else { None };
                     Part { n: ends.n, prompts, is_against, ..Part::decided(verdict, said) }
                 }
             });
@@ -317,7 +319,7 @@ impl Tester<'_> {
         let holds =
             if (low..=high).contains(&value) { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold };
         Ok(match ends {
-            Some(ends) => Part::of_interval(&ends, low, high, said),
+            Some(ends) => Part::of_interval(&ends, low, high, said)?,
             None => Part { n: Some(known.n as usize), ..Part::decided(holds, said) },
         })
     }
@@ -333,7 +335,7 @@ impl Tester<'_> {
                     "{measure} of {cell} over that of {of} is {} [{}, {}], claimed: {low} to {high}",
                     shown[0], shown[1], shown[2]
                 );
-                Part::of_interval(&Ends { value, low: from, high: to, n: ends.n }, low, high, said)
+                Part::of_interval(&Ends { value, low: from, high: to, n: ends.n }, low, high, said)?
             }
         })
     }

@@ -1,19 +1,13 @@
 //! What was measured of one quantity, with the interval of its mean: Student's t over prompts, from
 //! [`FEWEST_PROMPTS`] of them on. A resampled interval of so few prompts is too narrow at the levels that a tuning needs.
 
-use specimen_stats::{normal::normal_quantile, student::student_quantile};
+use specimen_stats::{fewest::observations_to_decide, normal::normal_quantile, student::student_quantile};
 
 use super::FEWEST_PROMPTS;
 use crate::{VerdictError, values::ByPrompt};
 
 /// The level of single intervals, and of those in summaries.
 pub const ALONE: f64 = 0.95;
-
-/// More prompts than this are not named: nobody makes them.
-const MOST_PROMPTS: f64 = 1e6;
-
-/// Degrees of freedom whose quantile is computed, at most.
-const MOST_FREEDOM: u64 = 300;
 
 /// What was measured of one quantity.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,26 +61,15 @@ impl Sample {
         })
     }
 
-    /// Prompts that would show on which side of 0 the mean is, if mean and spread stay as they are: about as many as make
-    /// the interval at `confidence` end at 0. `None` where nothing says so or it is more than a million.
+    /// Prompts that would show on which side of 0 the mean is, if mean and spread stay as they are. `None` where nothing
+    /// says so or it is more than a million.
     ///
     /// # Errors
     /// When `confidence` is no probability.
     pub fn prompts_to_decide(&self, confidence: f64) -> Result<Option<u64>, VerdictError> {
         let Some(spread) = self.spread() else { return Ok(None) };
-        let deviation = spread.error * (spread.n as f64).sqrt();
-        let needed = |n: usize| -> Result<f64, VerdictError> {
-            Ok((t_quantile(n, confidence)? * deviation / spread.mean).powi(2))
-        };
-        // The quantile falls as the prompts grow, so one pass asks for too many and the next for too few.
-        let mut prompts = needed(spread.n)?;
-        for _ in 0..2 {
-            if prompts.is_nan() || prompts > MOST_PROMPTS {
-                return Ok(None);
-            }
-            prompts = needed((prompts.ceil() as usize).max(FEWEST_PROMPTS))?;
-        }
-        Ok(Some((prompts.ceil() as u64).max(spread.n as u64 + 1)))
+        let side = t_quantile(spread.n, confidence)? * spread.error;
+        Ok(observations_to_decide(spread.n as u64, spread.mean.abs() / side, confidence)?)
     }
 
     /// `self - other`, prompt by prompt where both have values for prompts.
@@ -152,10 +135,9 @@ struct Spread {
     error: f64,
 }
 
-/// Half the width of a two-sided interval at `confidence` of a mean of `n` values, in standard errors. From
-/// [`MOST_FREEDOM`] degrees of freedom on the quantile falls by less than a hundredth, and is not computed anew.
+/// Half the width of a two-sided interval at `confidence` of a mean of `n` values, in standard errors.
 fn t_quantile(n: usize, confidence: f64) -> Result<f64, VerdictError> {
-    Ok(student_quantile((n as u64 - 1).min(MOST_FREEDOM), 0.5 + confidence / 2.0)?)
+    Ok(student_quantile(n as u64 - 1, 0.5 + confidence / 2.0)?)
 }
 
 #[cfg(test)]
@@ -191,10 +173,10 @@ mod tests {
 
     #[test]
     fn the_prompts_that_would_decide_make_the_interval_end_at_zero() {
-        // Mean 0.25, deviation 1: at 95 % Student's t over n has its end at 0 between 63 and 65 prompts.
+        // Mean 0.25, deviation 1.016: t(.975) deviations over the root of n are 0.2515 at 65 and 0.2498 at 66 prompts.
         let values: Vec<f64> = (0..32).map(|at| 0.25 + if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
         let needed = prompts(&values).prompts_to_decide(0.95).unwrap().unwrap();
-        assert!((63..=68).contains(&needed), "{needed}");
+        assert_eq!(needed, 66);
         let even: Vec<f64> = (0..32).map(|at| if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
         assert_eq!(prompts(&even).prompts_to_decide(0.95).unwrap(), None, "a mean of 0 is never decided");
     }
