@@ -15,7 +15,7 @@ pub enum Rank {
 }
 
 /// Places within groups: `rivals[i]` is the group in which entry `i` competes and its value, absent where it does not.
-/// An entry alone in its group has not won anything.
+/// An entry alone in its group has not won anything, nor has one of a group whose values are all the same.
 #[must_use]
 pub fn ranks<G: Ord>(rivals: &[Option<(G, f64)>], higher_is_better: bool) -> Vec<Rank> {
     let mut groups: BTreeMap<&G, Vec<f64>> = BTreeMap::new();
@@ -32,7 +32,7 @@ pub fn ranks<G: Ord>(rivals: &[Option<(G, f64)>], higher_is_better: bool) -> Vec
         let values = &groups[group];
         let second = values.iter().find(|other| **other != values[0]);
         match values.len() {
-            0 | 1 => Rank::None,
+            _ if second.is_none() => Rank::None,
             _ if *value == values[0] => Rank::Best,
             n if n > 2 && second == Some(value) => Rank::Second,
             _ => Rank::None,
@@ -58,6 +58,7 @@ mod tests {
         check(&[Some(2.0), Some(2.0), Some(1.0)], true, &[Best, Best, Second]);
         check(&[Some(1.0), Some(2.0)], true, &[No, Best]);
         check(&[Some(1.0)], true, &[No]);
+        check(&[Some(2.0), Some(2.0), Some(2.0)], true, &[No, No, No]);
         check(&[], true, &[]);
     }
 

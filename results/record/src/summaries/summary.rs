@@ -332,7 +332,7 @@ pub struct MetricSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VsBaseline {
-    /// This cell minus the baseline: mean of the paired differences.
+    /// This cell minus the baseline: mean of the paired differences. Two scores within 1e-5 of the largest count as equal.
     pub difference: f64,
     /// Its standard error.
     pub se: Option<f64>,

@@ -259,7 +259,8 @@ fn brought(file: &'static PublishedFile, no_convert: bool, console: &Console) ->
 
 fn human(answered: &FetchAnswer) -> String {
     let mut text = String::new();
-    for ModelLine { model, licence, files } in &answered.models {
+    // A model of which nothing could be fetched is among the missing.
+    for ModelLine { model, licence, files } in answered.models.iter().filter(|line| !line.files.is_empty()) {
         text.push_str(&format!("{model} (licence: {licence})\n"));
         for FileLine { file, status, path } in files {
             text.push_str(&format!("  {status:<9}  {file}  {path}\n"));
