@@ -5,7 +5,7 @@ use specimen_stats::StatsError;
 use specimen_stats::bootstrap::{BootstrapPlan, Interval, MIN_RESAMPLES, bootstrap};
 use specimen_stats::counter_rng::CounterRng;
 use specimen_stats::normal::normal_quantile;
-use specimen_stats::paired::{Paired, SCORE_ROUNDING, detectable_difference, ratio_of_sums_change};
+use specimen_stats::paired::{Paired, detectable_difference, ratio_of_sums_change, scores_up_to_rounding};
 use specimen_stats::student::student_two_sided_p;
 
 fn plan(seed: u64, level: f64) -> BootstrapPlan {
@@ -139,8 +139,9 @@ fn scores_that_differ_by_rounding_alone_are_the_same() {
     let baseline = [0.41, -0.02, 0.27];
     // What three pictures scored in a batch of three had more than in a batch of six; the last pair differs for real.
     let of = |last: f64| {
-        let method = [0.41 - 2.4e-7, -0.02 + 6e-8, last];
-        Paired::join((0..3).zip(baseline), (0..3).zip(method)).unwrap().up_to_rounding(SCORE_ROUNDING)
+        let (baseline, method) = ((0..3).zip(baseline).collect(), [0.41 - 2.4e-7, -0.02 + 6e-8, last]);
+        let method = scores_up_to_rounding(&baseline, &(0..3).zip(method).collect());
+        Paired::join(baseline, method).unwrap()
     };
     let same = of(0.27).mean_difference(&plan(1, 0.95)).unwrap();
     assert_eq!((same.value, same.z, same.p, same.detectable), (0.0, None, None, 0.0));

@@ -6,7 +6,7 @@ use specimen_experiments::spec::{Cell, MetricSpec, Spec};
 use specimen_record::{ItemKey, MetricFile, MetricSummary, RunDir, VsBaseline, read_document};
 use specimen_stats::{
     bootstrap::BootstrapPlan,
-    paired::{Paired, SCORE_ROUNDING},
+    paired::{Paired, scores_up_to_rounding},
 };
 
 use crate::{cell_data::by_unit, error::SummaryError};
@@ -60,7 +60,8 @@ fn versus(
     let by_image = |values: &BTreeMap<ItemKey, f64>| -> BTreeMap<(String, u32), f64> {
         values.iter().map(|(key, &value)| ((key.prompt_id(), key.sample()), value)).collect()
     };
-    let (ours, theirs) = (by_image(ours), by_image(theirs));
+    let theirs = by_image(theirs);
+    let ours = scores_up_to_rounding(&theirs, &by_image(ours));
     let shared = |of: &BTreeMap<(String, u32), f64>, with: &BTreeMap<(String, u32), f64>| {
         let both = of.iter().filter(|(image, _)| with.contains_key(*image));
         by_unit(both.map(|((prompt_id, _), &value)| (prompt_id.clone(), value)))
@@ -74,8 +75,7 @@ fn versus(
         Some(groups) => (weighted(pairs.0, groups), weighted(pairs.1, groups)),
         None => pairs,
     };
-    let pairs = Paired::join(pairs.0, pairs.1)?.up_to_rounding(SCORE_ROUNDING);
-    let difference = pairs.mean_difference(resamples)?;
+    let difference = Paired::join(pairs.0, pairs.1)?.mean_difference(resamples)?;
     Ok(Some(VsBaseline {
         difference: difference.value,
         se: Some(difference.standard_error),

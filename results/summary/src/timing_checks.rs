@@ -59,7 +59,7 @@ pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality,
             "the system did not report it, or nothing was timed".to_owned(),
         );
     }
-    Ok(TimingQuality { drift, short_sessions, others_busy_mean, why })
+    Ok(TimingQuality { drift, short_sessions: Some(short_sessions), others_busy_mean, why })
 }
 
 /// Median time in the last third of the blocks over that in the first, of the session (an attempt of a shard) in which it

@@ -30,11 +30,10 @@ pub fn ranks<G: Ord>(rivals: &[Option<(G, f64)>], higher_is_better: bool) -> Vec
     }
     let place = |(group, value): &(G, f64)| {
         let values = &groups[group];
-        let second = values.iter().find(|other| **other != values[0]);
-        match values.len() {
-            _ if second.is_none() => Rank::None,
-            _ if *value == values[0] => Rank::Best,
-            n if n > 2 && second == Some(value) => Rank::Second,
+        let Some(second) = values.iter().find(|other| **other != values[0]) else { return Rank::None };
+        match *value {
+            best if best == values[0] => Rank::Best,
+            next if next == *second && values.len() > 2 => Rank::Second,
             _ => Rank::None,
         }
     };

@@ -41,11 +41,11 @@ pub enum VerdictError {
     /// A run, a baseline or a file of a run that cannot be read or written.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A baseline that is damaged.
+    /// A baseline that cannot be used as it is.
     #[error(
         "{0}; bring the file back from a copy, or remove it and write another: --update-baseline --reason TEXT"
     )]
-    DamagedBaseline(RecordError),
+    UnusableBaseline(RecordError),
     /// A statistic that the numbers do not allow.
     #[error(transparent)]
     Stats(#[from] StatsError),
@@ -229,7 +229,7 @@ pub enum VerdictError {
 impl Failure for VerdictError {
     fn kind(&self) -> Option<FailureKind> {
         Some(match self {
-            Self::Record(error) | Self::DamagedBaseline(error) => return error.kind(),
+            Self::Record(error) | Self::UnusableBaseline(error) => return error.kind(),
             Self::BadRules { .. }
             | Self::UnusedRule { .. }
             | Self::UnknownMeasure { .. }

@@ -54,9 +54,15 @@ pub struct GenerateArgs {
 
 /// A seed as it is typed: a whole number, or `0x` and hexadecimal digits.
 fn seed(text: &str) -> Result<u64, String> {
-    let found =
-        text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16));
-    found.map_err(|_| {
+    let found = match text.strip_prefix("0x") {
+        None => text.parse().ok(),
+        // The library's parser takes a sign.
+        Some(digits) if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+            u64::from_str_radix(digits, 16).ok()
+        }
+        Some(_) => None,
+    };
+    found.ok_or_else(|| {
         format!(
             "expected a whole number from 0 to {}, or `0x` and the hexadecimal digits of a record",
             u64::MAX
@@ -306,7 +312,7 @@ mod tests {
     fn a_seed_is_decimal_or_hexadecimal_as_a_record_has_it() {
         assert_eq!(seed("7"), Ok(7));
         assert_eq!(seed("0x9cbf21aea57bc9dc"), Ok(0x9cbf_21ae_a57b_c9dc));
-        for wrong in ["-1", "9cbf21aea57bc9dc", "0x", "0x10000000000000000", "1.5"] {
+        for wrong in ["-1", "9cbf21aea57bc9dc", "0x", "0x+5", "0x10000000000000000", "1.5"] {
             assert!(seed(wrong).is_err_and(|why| why.contains("`0x` and the hexadecimal digits")), "{wrong}");
         }
     }

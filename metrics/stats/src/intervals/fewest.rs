@@ -1,5 +1,6 @@
 //! How many independent observations an interval needs that is formed from the observations themselves, by a bootstrap or by
-//! their order. Independent are prompts: samples of one prompt and images that were decoded together count once.
+//! their order, and how many decide. Independent are prompts: samples of one prompt and images that were decoded together count
+//! once.
 //!
 //! The range of `n` values holds their median with probability `1 - 2^(1 - n)`, so fewer than six cannot have an interval of
 //! the median at 95 %, whatever their distribution. A bootstrap never leaves the range of what it draws from, and is refused
@@ -9,18 +10,35 @@
 use crate::error::{StatsError, require_count};
 use crate::student::student_quantile;
 
+/// The fewest observations of an interval at 95 %.
+pub const FEWEST_OBSERVATIONS: usize = 6;
+
+/// The fewest observations of an interval at `level` in (0, 1): those whose range holds the median that often, and at least 2.
+#[must_use]
+pub fn fewest_observations(level: f64) -> usize {
+    (1.0 - (1.0 - level).log2()).ceil().max(2.0) as usize
+}
+
 /// More observations than this are not named: nobody makes them.
 const MOST_NAMED: u64 = 1_000_000;
 
-/// Returns the least number of observations, above `n`, whose interval at `level` in (0, 1) no longer holds a value that the
-/// interval of `n` holds, if mean and spread stay as they are. `share`: how far that value is from the mean, over how far
-/// the interval's end on its side is. The sides shrink as Student's t over the root of the observations. `None` for more
-/// than a million, and where `share` is no number.
+/// Returns the least number of observations, above `n`, whose interval at the two-sided `level` in (0, 1) no longer holds a
+/// value that the interval of `n` holds, if mean and spread stay as they are. `share`: how far that value is from the mean,
+/// over how far the interval's end on its side is; above 1 the value is outside already, and `n + 1` is returned. The sides
+/// shrink as Student's t over the root of the observations. `None` for more than a million, and where `share` is no number.
 ///
 /// # Errors
 /// Fewer than two observations, and a `level` outside (0, 1).
 pub fn observations_to_decide(n: u64, share: f64, level: f64) -> Result<Option<u64>, StatsError> {
     require_count("observations to decide", 2, n)?;
+    if !(0.0 < level && level < 1.0) {
+        return Err(StatsError::OutOfRange {
+            what: "observations to decide: level",
+            at: 0,
+            value: level,
+            range: "(0, 1)",
+        });
+    }
     let side = |n: u64| Ok(student_quantile(n - 1, 0.5 + level / 2.0)? / (n as f64).sqrt());
     let allowed = share * side(n)?;
     let (mut few, mut enough) = (n, MOST_NAMED);
@@ -33,15 +51,6 @@ pub fn observations_to_decide(n: u64, share: f64, level: f64) -> Result<Option<u
         if decides(middle)? { enough = middle } else { few = middle }
     }
     Ok(Some(enough))
-}
-
-/// The fewest observations of an interval at 95 %.
-pub const FEWEST_OBSERVATIONS: usize = 6;
-
-/// The fewest observations of an interval at `level` in (0, 1): those whose range holds the median that often, and at least 2.
-#[must_use]
-pub fn fewest_observations(level: f64) -> usize {
-    (1.0 - (1.0 - level).log2()).ceil().max(2.0) as usize
 }
 
 #[cfg(test)]

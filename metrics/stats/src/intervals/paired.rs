@@ -13,9 +13,24 @@ use crate::median_interval::{MedianEstimate, median_interval};
 use crate::student::{student_quantile, student_two_sided_p};
 
 /// By what share of the largest score two scores of one image may differ. Networks in f32 take the images of a batch
-/// together, and the last bits of an image's score depend on how many they are: 2e-7 of a cosine was
-/// seen with a small network.
+/// together, and the last bits of an image's score depend on how many they are: 2e-7 of a cosine was seen with a small
+/// network.
 pub const SCORE_ROUNDING: f64 = 1e-5;
+
+/// Returns the scores of `method`, with the baseline's in place of those that differ from it by rounding alone: by at most
+/// [`SCORE_ROUNDING`] of the largest score of both.
+#[must_use]
+pub fn scores_up_to_rounding<K: Ord + Clone>(
+    baseline: &BTreeMap<K, f64>,
+    method: &BTreeMap<K, f64>,
+) -> BTreeMap<K, f64> {
+    let largest = baseline.values().chain(method.values()).map(|score| score.abs()).fold(0.0, f64::max);
+    let rounded = |id: &K, score: f64| {
+        let is_one = |other: &&f64| (score - **other).abs() <= SCORE_ROUNDING * largest;
+        baseline.get(id).filter(is_one).copied().unwrap_or(score)
+    };
+    method.iter().map(|(id, score)| (id.clone(), rounded(id, *score))).collect()
+}
 
 /// The values of two runs on the same ids.
 // Invariant: the three vectors have one length, at least 1; ids ascend strictly; values are finite.
@@ -58,19 +73,6 @@ impl<K: Ord + Display> Paired<K> {
 }
 
 impl<K> Paired<K> {
-    /// The pairs with the baseline's value on both sides where they differ by at most `share` of the largest value, so by
-    /// rounding alone.
-    #[must_use]
-    pub fn up_to_rounding(mut self, share: f64) -> Self {
-        let size = self.baseline.iter().chain(&self.method).map(|value| value.abs()).fold(0.0, f64::max);
-        for (method, baseline) in self.method.iter_mut().zip(&self.baseline) {
-            if (*method - *baseline).abs() <= share * size {
-                *method = *baseline;
-            }
-        }
-        self
-    }
-
     /// The ids, ascending.
     #[must_use]
     pub fn ids(&self) -> &[K] {

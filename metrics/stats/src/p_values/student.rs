@@ -18,11 +18,11 @@ fn central_mass(nu: u64, t: f64) -> f64 {
     if nu.is_multiple_of(2) { sine * sum } else { std::f64::consts::FRAC_2_PI * (theta + sine * sum) }
 }
 
-/// Degrees of freedom from which on the quantile is that of its expansion, whose time does not grow with them.
+/// Degrees of freedom above which the quantile is that of its expansion, whose time does not grow with them.
 const MANY: u64 = 1000;
 
 /// The expansion of the `p`-quantile around the normal one (Abramowitz and Stegun 26.7.5): to 1 % from five degrees of freedom
-/// on for `p` up to 0.999, and to 1e-9 from [`MANY`] on.
+/// on for `p` in [0.005, 0.995], and to 1e-9 above [`MANY`].
 pub(crate) fn expanded_quantile(nu: f64, p: f64) -> Result<f64, StatsError> {
     let z = normal_quantile(p)?;
     let first = (z.powi(3) + z) / 4.0;
@@ -105,6 +105,17 @@ mod tests {
             assert!((found + mirrored).abs() < 1e-8 * expected, "nu {nu}, p {p}: {found} and {mirrored}");
         }
         assert!(student_quantile(5, 0.5).unwrap().abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_expansion_is_within_a_hundredth_from_five_degrees_of_freedom_on() {
+        for nu in [5, 6, 10, 100, 1000] {
+            for p in [0.6, 0.975, 0.995] {
+                let (found, exact) =
+                    (expanded_quantile(nu as f64, p).unwrap(), student_quantile(nu, p).unwrap());
+                assert!((found / exact - 1.0).abs() < 0.01, "nu {nu}, p {p}: {found}, exact {exact}");
+            }
+        }
     }
 
     #[test]

@@ -21,8 +21,9 @@ pub struct TimingQuality {
     /// machine that keeps its speed.
     pub drift: Option<f64>,
     /// Sessions (a start of a worker) that timed the baseline in fewer than three blocks, whose drift is not known.
-    #[serde(default)]
-    pub short_sessions: u64,
+    /// Absent in runs that were summarised before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_sessions: Option<u64>,
     /// Share of all cores that other processes took, mean over blocks, in [0, 1].
     pub others_busy_mean: Option<f64>,
     /// Why a quantity is null.
@@ -71,9 +72,9 @@ impl TimingQuality {
         // A run that was continued, or made by several workers, has several sessions.
         let course = "from the first third of the blocks to the last, in the session in which it moved most";
         let unknown = match self.short_sessions {
-            0 => String::new(),
-            1 => " (of 1 session of fewer than three blocks it is not known)".to_owned(),
-            n => format!(" (of {n} sessions of fewer than three blocks it is not known)"),
+            None | Some(0) => String::new(),
+            Some(1) => " (of 1 session of fewer than three blocks it is not known)".to_owned(),
+            Some(n) => format!(" (of {n} sessions of fewer than three blocks it is not known)"),
         };
         Some(match percent.abs() < 0.05 {
             true => format!("{whose} median time did not change {course}{unknown}"),

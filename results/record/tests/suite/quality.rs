@@ -53,7 +53,7 @@ fn the_quality_of_times_survives_a_round_trip_or_is_absent() {
     let why = [(specimen_record::TimingQuantity::OthersBusyMean, "the system does not report it".to_owned())]
         .into();
     with.timing_quality =
-        Some(TimingQuality { drift: Some(1.02), short_sessions: 0, others_busy_mean: None, why });
+        Some(TimingQuality { drift: Some(1.02), short_sessions: None, others_busy_mean: None, why });
     with.cells[0].timing_quality =
         Some(CellTimingQuality { n_timed: 100, n_outliers: 1, outliers: vec![ItemKey::new("ar", "7", 0)] });
     write_document(&path, &with).unwrap();
@@ -82,8 +82,12 @@ fn a_quality_that_contradicts_itself_is_refused() {
         assert_eq!(write_document(&path, &summary).is_ok(), fits, "{n_timed} {n_outliers} {n_named}");
     }
     let mut summary = summary();
-    summary.timing_quality =
-        Some(TimingQuality { drift: None, short_sessions: 0, others_busy_mean: Some(0.0), why: [].into() });
+    summary.timing_quality = Some(TimingQuality {
+        drift: None,
+        short_sessions: None,
+        others_busy_mean: Some(0.0),
+        why: [].into(),
+    });
     let message = write_document(&path, &summary).unwrap_err().to_string();
     assert!(message.contains("timing_quality: `drift` has neither a value nor a `why`"), "{message}");
 }
@@ -91,7 +95,7 @@ fn a_quality_that_contradicts_itself_is_refused() {
 #[test]
 fn a_drift_is_told_with_its_direction() {
     let said = |drift: Option<f64>| {
-        TimingQuality { drift, short_sessions: 0, others_busy_mean: None, why: [].into() }
+        TimingQuality { drift, short_sessions: None, others_busy_mean: None, why: [].into() }
             .drift_in_words("the baseline's")
             .unwrap_or_default()
     };
@@ -100,7 +104,7 @@ fn a_drift_is_told_with_its_direction() {
     assert!(said(Some(1.0001)).starts_with("the baseline's median time did not change"));
     assert_eq!(said(None), "");
     let of_several =
-        TimingQuality { drift: Some(1.0), short_sessions: 2, others_busy_mean: None, why: [].into() };
+        TimingQuality { drift: Some(1.0), short_sessions: Some(2), others_busy_mean: None, why: [].into() };
     let words = of_several.drift_in_words("the baseline's").unwrap();
     assert!(
         words.ends_with("moved most (of 2 sessions of fewer than three blocks it is not known)"),

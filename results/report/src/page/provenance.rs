@@ -5,7 +5,10 @@ use serde_json::Value;
 use specimen_foundation::text::counted;
 use specimen_record::{Better, CellSummary, EnvironmentFlag, Manifest, Origin, Summary};
 
-use crate::tables::legend::IMPORTED;
+use crate::tables::{
+    legend::{imported, sentences},
+    measure::Measure,
+};
 
 /// The manifest as pairs of words.
 #[derive(Serialize)]
@@ -26,7 +29,8 @@ pub(crate) fn analysis(summary: &Summary) -> Vec<String> {
 /// What each number means.
 pub(crate) fn protocols(summary: &Summary) -> Vec<String> {
     if summary.is_imported() {
-        return [vec![IMPORTED.to_owned()], metrics_and_sources(summary)].concat();
+        let times = sentences(&[Measure::SpeedupE2e, Measure::Nfe], imported);
+        return times.into_iter().chain(metrics_and_sources(summary)).collect();
     }
     let mut lines = vec![
         "Speedup: decode time of the baseline over that of the method, from the start of the prefill to the last token, \

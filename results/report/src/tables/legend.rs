@@ -13,19 +13,28 @@ use crate::tables::measure::Measure;
 /// Fewer independent observations a cell than this are a warning.
 const FEW: u64 = 30;
 
-/// What is known of times where all images were imported.
-pub(crate) const IMPORTED: &str = "Speedup e2e: the reported time of the baseline over that of the method on the same prompts, a ratio \
-                                   of sums with its 95 % interval. NFE: reported target forwards, prefill included.";
+/// What a column of reported numbers means, where all images were imported.
+pub(crate) fn imported(measure: &Measure) -> Option<String> {
+    let said = match measure {
+        Measure::SpeedupE2e => {
+            "Speedup e2e: the reported time of the baseline over that of the method on the same prompts, a ratio of sums with its \
+             95 % interval."
+        }
+        Measure::Nfe => "NFE: reported target forwards, prefill included.",
+        _ => return None,
+    };
+    Some(said.to_owned())
+}
 
 /// What these columns mean, and what holds for the numbers in them.
 pub(crate) fn legend(summary: &Summary, shown: &[Measure]) -> Vec<String> {
     let mut lines: Vec<String> = match summary.is_imported() {
-        true => vec![IMPORTED.to_owned()],
+        true => sentences(shown, imported).into_iter().collect(),
         false => sentences(shown, measured).into_iter().collect(),
     };
     lines.extend(summary.costs.as_ref().and_then(|costs| sentences(shown, |m| projected(m, costs))));
-    lines.extend(few_images(summary));
-    lines.extend(external_cells(summary));
+    lines.extend(few_images(summary).filter(|_| shown.iter().any(Measure::has_intervals)));
+    lines.extend(external_cells(summary, shown.contains(&Measure::SpeedupE2e)));
     lines.extend(timing(summary).filter(|_| shown.iter().any(Measure::is_of_times)));
     let named = shown.iter().filter_map(|m| match m {
         Measure::Metric { metric, protocol, .. } => {
@@ -49,8 +58,8 @@ pub(crate) fn legend(summary: &Summary, shown: &[Measure]) -> Vec<String> {
     lines
 }
 
-/// What `of` says of the columns, in one line; `None` where it says nothing.
-fn sentences(shown: &[Measure], of: impl Fn(&Measure) -> Option<String>) -> Option<String> {
+/// What `of` says of these columns, in one line; `None` where it says nothing.
+pub(crate) fn sentences(shown: &[Measure], of: impl Fn(&Measure) -> Option<String>) -> Option<String> {
     let said: Vec<String> = shown.iter().filter_map(of).collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
@@ -61,6 +70,10 @@ fn measured(measure: &Measure) -> Option<String> {
         Measure::Speedup => {
             "Speedup: decode time of the baseline over that of the method, same prompts and seeds, with its 95 % interval."
         }
+        Measure::SpeedupGeomean => {
+            "Speedup_geomean: geometric mean of the speedup over prompts, or over batches where images were decoded together."
+        }
+        Measure::SpeedupMedian => "Speedup_median: the median, likewise.",
         Measure::Accepted => "Accepted: draft tokens a verification accepts, without the bonus token.",
         Measure::TokensPerForward => "Tokens: tokens a verification emits, with the bonus token.",
         Measure::Tpf => "Tokens+skips: tokens a verification emits, with those of steps that skip it.",
@@ -165,7 +178,7 @@ fn divergences(summary: &Summary) -> String {
 }
 
 /// Cells whose images another program made, and what their times are.
-fn external_cells(summary: &Summary) -> Vec<String> {
+fn external_cells(summary: &Summary, has_speedups: bool) -> Vec<String> {
     let of = |origin: Origin| {
         let cells = summary.cells.iter().filter(|cell| cell.origin == Some(origin));
         cells.map(|cell| cell.id.as_str()).collect::<Vec<_>>().join(", ")
@@ -173,9 +186,12 @@ fn external_cells(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     let (external, imported) = (of(Origin::External), of(Origin::Imported));
     if !external.is_empty() {
+        let speedups = match has_speedups {
+            true => " Speedup e2e: the baseline's time from the prompt to the saved image over that.",
+            false => "",
+        };
         lines.push(format!(
-            "{external}: made by another process during this run; this program timed them from request to answer. Speedup \
-             e2e: the baseline's time from the prompt to the saved image over that."
+            "{external}: made by another process during this run; this program timed them from request to answer.{speedups}"
         ));
     }
     if !imported.is_empty() {

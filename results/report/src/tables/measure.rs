@@ -26,7 +26,7 @@ fn why_of_ratio(cell: &CellSummary, ratio: &Ratio) -> Option<String> {
     ratio.why.clone().or_else(|| Some(few(&without?.to_string())))
 }
 
-/// Why there is no mean of the ratios prompt by prompt, where there is none.
+/// Why there is no mean of the ratios of prompts or batches, where there is none.
 fn missing(mean: Option<f64>, ratio: &Ratio, otherwise: &str) -> Option<String> {
     let why = ratio.why.clone().unwrap_or_else(|| otherwise.to_owned());
     mean.is_none().then_some(why)
@@ -39,9 +39,9 @@ const BY_CHANCE: &str = "exact output differs from the baseline only by chance";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     Speedup,
-    /// Geometric mean over prompts; in the CSV and a line below the table.
+    /// Geometric mean over prompts or batches; in the CSV and a line below the table.
     SpeedupGeomean,
-    /// Median over prompts, likewise.
+    /// Median over prompts or batches, likewise.
     SpeedupMedian,
     SpeedupE2e,
     Accepted,
@@ -197,6 +197,19 @@ impl Measure {
     /// Whether it is a column of the table where none is asked for by name; the CSV has them all.
     pub(crate) fn is_column(&self) -> bool {
         !matches!(self, Measure::SpeedupGeomean | Measure::SpeedupMedian)
+    }
+
+    /// Whether its numbers have intervals.
+    pub(crate) fn has_intervals(&self) -> bool {
+        matches!(
+            self,
+            Measure::Speedup
+                | Measure::SpeedupE2e
+                | Measure::SpeedupGeomean
+                | Measure::SpeedupMedian
+                | Measure::Metric { .. }
+                | Measure::Distance { .. }
+        )
     }
 
     /// Whether its numbers come from times that were measured.

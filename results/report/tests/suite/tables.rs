@@ -252,8 +252,12 @@ fn a_drift_that_is_not_known_has_its_reason_in_the_line_on_times() {
 
     let mut summary = small();
     let why = [(TimingQuantity::Drift, "no session timed the baseline in three blocks or more".to_owned())];
-    summary.timing_quality =
-        Some(TimingQuality { drift: None, short_sessions: 0, others_busy_mean: Some(0.02), why: why.into() });
+    summary.timing_quality = Some(TimingQuality {
+        drift: None,
+        short_sessions: None,
+        others_busy_mean: Some(0.02),
+        why: why.into(),
+    });
     for cell in &mut summary.cells {
         cell.timing_quality = Some(CellTimingQuality { n_timed: 32, n_outliers: 0, outliers: Vec::new() });
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use specimen_experiments::goal::OF_TIMES;
 use specimen_foundation::names::known_names;
 use specimen_record::{CellSummary, Mix, ObservedUnit, Origin};
-use specimen_stats::multiple_tests::holm;
+use specimen_stats::{multiple_tests::holm, paired::scores_up_to_rounding};
 
 pub use super::pair::{Estimate, Scale, estimate};
 
@@ -292,6 +292,7 @@ impl Both<'_> {
             }
             let (a, b) =
                 (self.a.by_prompt(&self.cell_a.id, metric), self.b.by_prompt(&self.cell_b.id, metric));
+            let b = scores_up_to_rounding(&a, &b);
             self.push(found, metric, Some(protocol), &a, &b, Scale::Difference)?;
         }
         let of_a = |metric: &str| self.a.metrics(&self.cell_a.id).any(|(name, _)| name == metric);

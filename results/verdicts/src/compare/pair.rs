@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use specimen_stats::bootstrap::{BootstrapPlan, Interval, N_RESAMPLES};
-use specimen_stats::paired::{Paired, SCORE_ROUNDING, ratio_of_sums_change};
+use specimen_stats::paired::{Paired, ratio_of_sums_change};
 
 use crate::VerdictError;
 use crate::values::{ByPrompt, PairedTimes};
@@ -32,9 +32,9 @@ pub struct Estimate {
     pub value: f64,
     /// Its 95 % interval; absent below six pairs.
     pub ci95: Option<[f64; 2]>,
-    /// Of a ratio: the geometric mean over prompts.
+    /// Of a ratio: the geometric mean of the observations.
     pub geomean: Option<f64>,
-    /// Of a ratio: the median over prompts; absent below six pairs.
+    /// Of a ratio: the median of the observations; absent below six pairs.
     pub median: Option<f64>,
     /// Two-sided p value of no difference; absent where no pair differs from another.
     pub p: Option<f64>,
@@ -78,7 +78,7 @@ pub fn estimate(
     };
     Ok(Some(match scale {
         Scale::Difference => {
-            let found = paired.up_to_rounding(SCORE_ROUNDING).mean_difference(&resamples)?;
+            let found = paired.mean_difference(&resamples)?;
             Estimate {
                 value: found.value,
                 ci95: found.interval.map(ends),

@@ -79,16 +79,17 @@ impl Baseline {
             value.is_ok_and(|value| value.get("cells").is_some())
         };
         let text = super::read_text(path)?;
-        if is_bare(&text) {
-            let summary: Summary = read_document(path)?;
-            return Ok(Baseline { schema: SCHEMA, history: Vec::new(), summary });
-        }
-        read_document(path).map_err(|error| match error {
+        let refused = |error: RecordError| match error {
             RecordError::Syntax { .. } | RecordError::Inconsistent { .. } => {
-                VerdictError::DamagedBaseline(error)
+                VerdictError::UnusableBaseline(error)
             }
             other => other.into(),
-        })
+        };
+        if is_bare(&text) {
+            let summary: Summary = read_document(path).map_err(refused)?;
+            return Ok(Baseline { schema: SCHEMA, history: Vec::new(), summary });
+        }
+        read_document(path).map_err(refused)
     }
 
     /// Label of the machine its times were taken on.

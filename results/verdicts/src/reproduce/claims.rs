@@ -8,6 +8,7 @@ use serde::Serialize;
 use specimen_stats::{
     averages::mean_over_groups,
     fewest::{FEWEST_OBSERVATIONS, observations_to_decide},
+    paired::scores_up_to_rounding,
 };
 use specimen_table::{deciding, fixed};
 
@@ -123,9 +124,12 @@ impl Part {
             return Ok(Part { n: ends.n, ..Part::decided(verdict, said) });
         }
         let prompts = ends.prompts_to_decide(low, high)?;
-        let said = match prompts {
-            Some(_) => said,
-            None => format!("{said}; a million prompts would not decide it"),
+        let said = match (prompts, ends.n) {
+            (Some(_), _) => said,
+            (None, None | Some(0 | 1)) => {
+                format!("{said}; the number of prompts that would decide it is not known")
+            }
+            (None, Some(_)) => format!("{said}; a million prompts would not decide it"),
         };
         let is_against = ends.value < low || ends.value > high;
         Ok(Part { verdict, said, prompts, is_against, n: ends.n })
@@ -359,6 +363,11 @@ impl Tester<'_> {
         if ours.is_empty() || theirs.is_empty() {
             return Ok(self.excess_of_summaries(cell, other, bounds));
         }
+        let is_scored = self.run.metrics(cell).any(|(metric, _)| metric == measure);
+        let ours = match is_scored {
+            true => scores_up_to_rounding(&theirs, &ours),
+            false => ours,
+        };
         let Some(found) = self.paired(&theirs, &ours, scale)? else {
             return Ok(Err(not_testable(format!("{cell} and {other} share fewer than two prompts"))));
         };

@@ -11,7 +11,10 @@ impl Reproduction {
         let mut table = Table {
             id: self.id.clone(),
             head: self.head(),
-            marked: Some("of its block, among the printed values and among ours.".to_owned()),
+            marked: Some(
+                "of its block, among the printed values and among ours, where they are not all equal."
+                    .to_owned(),
+            ),
             ..Table::default()
         };
         for (at, row) in self.rows.iter().enumerate() {

@@ -1,7 +1,10 @@
 //! What was measured of one quantity, with the interval of its mean: Student's t over prompts, from
 //! [`FEWEST_PROMPTS`] of them on. A resampled interval of so few prompts is too narrow at the levels that a tuning needs.
 
-use specimen_stats::{fewest::observations_to_decide, normal::normal_quantile, student::student_quantile};
+use specimen_stats::{
+    fewest::observations_to_decide, normal::normal_quantile, paired::scores_up_to_rounding,
+    student::student_quantile,
+};
 
 use super::FEWEST_PROMPTS;
 use crate::{VerdictError, values::ByPrompt};
@@ -70,6 +73,17 @@ impl Sample {
         let Some(spread) = self.spread() else { return Ok(None) };
         let side = t_quantile(spread.n, confidence)? * spread.error;
         Ok(observations_to_decide(spread.n as u64, spread.mean.abs() / side, confidence)?)
+    }
+
+    /// These scores, with the other's on every prompt where the two differ by rounding alone.
+    #[must_use]
+    pub fn up_to_rounding(self, other: &Sample) -> Sample {
+        match (self, other) {
+            (Sample::Prompts(ours), Sample::Prompts(theirs)) => {
+                Sample::Prompts(scores_up_to_rounding(theirs, &ours))
+            }
+            (ours, _) => ours,
+        }
     }
 
     /// `self - other`, prompt by prompt where both have values for prompts.

@@ -113,7 +113,7 @@ impl Evidence {
                 None => Sample::Absent { why: "the run has no baseline".to_owned() },
             };
             let sides = Sides {
-                value: &sample(rungs, setting, measure),
+                value: &beside(sample(rungs, setting, measure), &of_baseline, cell, measure),
                 baseline: &of_baseline,
                 is_by_construction: cell.guarantee == Guarantee::Exact && is_quality(cell, measure),
                 is_nearer: is_nearer(cell, measure),
@@ -139,11 +139,20 @@ fn objective(
     if cell.guarantee == Guarantee::Exact {
         return Ok(Sample::Whole { value: 0.0, ci95: Some([0.0; 2]) });
     }
-    let apart = value.minus(&sample(rungs, baseline, measure));
+    let of_baseline = sample(rungs, baseline, measure);
+    let apart = beside(value, &of_baseline, cell, measure).minus(&of_baseline);
     Ok(match apart.value() {
         Some(value) => Sample::Whole { value: value.abs(), ci95: apart.interval(ALONE)?.map(distances) },
         None => apart,
     })
+}
+
+/// What a cell has of a measure, to be compared with its baseline's: of a metric, up to rounding.
+fn beside(value: Sample, baseline: &Sample, cell: &CellSummary, measure: &str) -> Sample {
+    match cell.metrics.iter().any(|scored| scored.metric == measure) {
+        true => value.up_to_rounding(baseline),
+        false => value,
+    }
 }
 
 /// Whether nearer to the baseline's is better for a cell.

@@ -310,7 +310,7 @@ fn a_drift_is_the_summarys_number_with_its_direction() {
     let mut a = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
     let b = RunValues::read(&Made::plain("b").write(folder.path())).unwrap();
     let quality =
-        TimingQuality { drift: Some(0.975), short_sessions: 0, others_busy_mean: None, why: [].into() };
+        TimingQuality { drift: Some(0.975), short_sessions: None, others_busy_mean: None, why: [].into() };
     a.summary.timing_quality = Some(quality);
     let found = compare(&a, &b, &Options::default()).unwrap();
     assert_eq!((found.a.drift, found.b.drift), (Some(0.975), None));

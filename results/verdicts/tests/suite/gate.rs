@@ -332,7 +332,14 @@ fn a_baseline_survives_the_disk_and_a_bare_summary_is_one() {
     silent.history[0].reason = " ".into();
     assert!(write_document(&path, &silent).unwrap_err().to_string().contains("reason is empty"));
     assert!(read_document::<Baseline>(&bare).is_err());
-    // Cut off in the middle, it is said what to do.
+    // Cut off in the middle, or with a field that is no number, it is said what to do.
+    let text = std::fs::read_to_string(&bare).unwrap();
+    std::fs::write(&bare, text.replacen("\"threads\": ", "\"threads\": -", 1)).unwrap();
+    let error = Baseline::read(&bare).unwrap_err().to_string();
+    assert!(
+        error.contains("not a valid summary") && error.contains("; bring the file back from a copy"),
+        "{error}"
+    );
     let whole = std::fs::read(&path).unwrap();
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let error = Baseline::read(&path).unwrap_err().to_string();

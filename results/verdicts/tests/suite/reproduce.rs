@@ -7,6 +7,7 @@ use std::path::Path;
 
 use fixture::run::Made;
 use insta::assert_snapshot;
+use specimen_record::{ItemKey, MetricFile, read_document, write_document};
 use specimen_verdicts::compare::comparison::{Scale, estimate};
 use specimen_verdicts::papers;
 use specimen_verdicts::reproduce::claims::{ClaimVerdict, TestedClaim, test};
@@ -313,6 +314,23 @@ fn cells_that_are_equal_prompt_by_prompt_are_not_greater() {
     assert_eq!(verdict(Test::NotLess { cell, than, within: 0.02 }), ClaimVerdict::Holds);
     let cells = vec!["tree".to_owned(), "tree".to_owned()];
     assert_eq!(verdict(Test::Rises { cells }), ClaimVerdict::DoesNotHold);
+}
+
+#[test]
+fn scores_that_differ_by_rounding_are_not_greater() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = Made::plain("run").write(folder.path());
+    // The same images, scored in a batch of another size.
+    let mut scored: MetricFile = read_document(&written.metrics("clip", "chain")).unwrap();
+    let scores = std::mem::take(&mut scored.per_item).unwrap();
+    let of_tree = |(key, score): (ItemKey, f64)| (ItemKey::new("tree", &key.prompt_id(), 0), score + 1e-7);
+    scored.per_item = Some(scores.into_iter().map(of_tree).collect());
+    scored.cell = "tree".to_owned();
+    write_document(&written.metrics("clip", "tree"), &scored).unwrap();
+    let run = RunValues::read(&written).unwrap();
+    let test = Test::Greater { cell: "tree".to_owned(), than: vec!["chain".to_owned()] };
+    let found = tested_on("tiny", &run, "clip", test);
+    assert_eq!((found.verdict, found.prompts_to_decide), (ClaimVerdict::DoesNotHold, None), "{found:?}");
 }
 
 #[test]
