@@ -12,7 +12,9 @@ use specimen_stats::{
     error::StatsError,
     fewest::FEWEST_OBSERVATIONS,
 };
-use specimen_table::{Column as Head, CsvText, Entry, Table, column_decimals, csv_field, with_interval};
+use specimen_table::{
+    Column as Head, CsvText, Entry, Table, column_decimals, csv_field, deciding_interval, with_interval,
+};
 
 use super::{SCORE, of_run};
 use crate::ReportError;
@@ -383,13 +385,17 @@ pub(crate) fn breakdown_table(summary: &Summary, found: &[Breakdown]) -> Table {
     );
     for breakdown in found {
         let cells: Vec<Option<CellInGroup>> = names.iter().map(|name| entry(breakdown, name)).collect();
-        let column = |of: &dyn Fn(&CellInGroup) -> Option<Measured>| {
+        // A difference shows on which side of 0 its interval ends.
+        let column = |of: &dyn Fn(&CellInGroup) -> Option<Measured>, is_difference: bool| {
             let values: Vec<_> = cells.iter().map(|cell| cell.as_ref().and_then(of)).collect();
             let decimals = column_decimals(&values.iter().flatten().copied().collect::<Vec<_>>());
             let text = |value: &Option<Measured>| {
                 value.map_or_else(
                     || "–".to_owned(),
-                    |(value, ci95)| with_interval(value, ci95, decimals, false),
+                    |(value, ci95)| match is_difference {
+                        true => deciding_interval(value, ci95, &[0.0], decimals),
+                        false => with_interval(value, ci95, decimals, false),
+                    },
                 )
             };
             values.iter().map(|value| Entry::plain(&text(value))).collect::<Vec<_>>()
@@ -397,12 +403,12 @@ pub(crate) fn breakdown_table(summary: &Summary, found: &[Breakdown]) -> Table {
         let name = &breakdown.metric;
         table.push(
             Head::number(name, "", breakdown.higher_is_better()),
-            column(&|cell| cell.value.map(|value| (value, cell.ci95))),
+            column(&|cell| cell.value.map(|value| (value, cell.ci95)), false),
         );
         if cells.iter().flatten().any(|cell| cell.difference.is_some()) {
             table.push(
                 Head::number(&format!("Δ {name}"), "", breakdown.higher_is_better()),
-                column(&|cell| cell.difference),
+                column(&|cell| cell.difference, true),
             );
         }
         let nearer = match breakdown.better {

@@ -262,7 +262,13 @@ impl Tester<'_> {
     fn not_less(&self, cell: &str, other: &str, within: f64) -> Result<Part, VerdictError> {
         Ok(match self.excess(cell, other, &[-within])? {
             Err(open) => open,
-            Ok((ends, said)) => Part::of_interval(&ends, -within, f64::INFINITY, said)?,
+            Ok((ends, said)) => {
+                let said = match within > 0.0 {
+                    true => format!("{said}, {} % less allowed", share_in_percent(within)),
+                    false => said,
+                };
+                Part::of_interval(&ends, -within, f64::INFINITY, said)?
+            }
         })
     }
 

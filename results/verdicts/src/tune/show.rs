@@ -46,8 +46,11 @@ impl Tuning {
 
     /// What marks and words mean, once for the whole table.
     fn legend(&self) -> Vec<String> {
-        let dropped =
-            "dropped, worse: another setting that meets every bound has a better objective for certain.";
+        let dropped = format!(
+            "dropped, worse: another setting that meets every bound has a better objective for certain, by the {} % interval of \
+             their difference, prompt by prompt.",
+            fixed(100.0 * self.confidence, 2)
+        );
         if self.budget.is_empty() {
             return vec![dropped.replacen('d', "D", 1)];
         }
@@ -67,7 +70,7 @@ impl Tuning {
             ),
             format!(
                 "A rung judges by all prompts so far. The intervals of bounds have {} % each, so that all decisions \
-                 about one setting have {} % together; the intervals of the objective and of held-out prompts have 95 %.",
+                 about one setting have {} % together; the intervals of the objective, as shown, and of held-out prompts have 95 %.",
                 fixed(100.0 * self.confidence, 2),
                 fixed(100.0 * ALONE, 0),
             ),
