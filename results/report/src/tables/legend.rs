@@ -73,7 +73,9 @@ fn measured(measure: &Measure) -> Option<String> {
         Measure::SpeedupGeomean => {
             "Speedup_geomean: geometric mean of the speedup over prompts, or over batches where images were decoded together."
         }
-        Measure::SpeedupMedian => "Speedup_median: the median, likewise.",
+        Measure::SpeedupMedian => {
+            "Speedup_median: median of the speedup over prompts, or over batches where images were decoded together."
+        }
         Measure::Accepted => "Accepted: draft tokens a verification accepts, without the bonus token.",
         Measure::TokensPerForward => "Tokens: tokens a verification emits, with the bonus token.",
         Measure::Tpf => "Tokens+skips: tokens a verification emits, with those of steps that skip it.",
