@@ -263,6 +263,15 @@ impl Cell {
         self.external.is_some() || self.imported.is_some()
     }
 
+    /// How the images are made, in one line: the method in full, or the command of another program.
+    #[must_use]
+    pub fn described(&self) -> String {
+        match &self.external {
+            Some(external) => format!("external: {}", external.command_line()),
+            None => self.method.canonical(),
+        }
+    }
+
     /// Whether this program decodes, drafts nothing and keeps to the order: one token per forward of the target.
     #[must_use]
     pub fn is_autoregressive(&self) -> bool {

@@ -16,7 +16,7 @@ mod tables;
 
 pub use drawing::figure::{DrawnFigure, Style};
 pub use error::ReportError;
-pub use figures::pareto::{Quality, check_quality};
+pub use figures::pareto::{Quality, n_drawn};
 pub use figures::printed::{PrintedPlane, PrintedPoint, WithInterval, printed_figure};
 pub use figures::training::training_figure;
 pub use records::{ImageRecords, MIXABLE, PromptFact, Source, image_columns};

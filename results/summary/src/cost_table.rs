@@ -172,7 +172,9 @@ impl CostTable {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| BadCosts {
             place: file.clone(),
-            reason: format!("{error}; `specimen costs MODEL` makes a table of this machine"),
+            reason: format!(
+                "{error}; `specimen costs --model NAME --out FILE` makes a table of this machine"
+            ),
         })?;
         CostTable::parse(&file, &text)
     }

@@ -100,6 +100,7 @@ fn weighted(values: Vec<(String, f64)>, groups: &BTreeMap<String, String>) -> Ve
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
 
@@ -111,5 +112,34 @@ mod tests {
         let found = weighted(values.map(|(prompt, value)| (prompt.to_owned(), value)).to_vec(), &groups);
         let mean = found.iter().map(|(_, value)| value).sum::<f64>() / 4.0;
         assert!((mean - (1.0 + 0.5) / 2.0).abs() < 1e-15, "{found:?}");
+    }
+
+    /// A file of a cell with a score of 0.1 times each prompt's number, and `added` to it, in groups of 1 and 5 prompts.
+    fn scored(cell: &str, added: impl Fn(u32) -> f64) -> MetricFile {
+        let (mut per_item, mut groups) = (serde_json::Map::new(), serde_json::Map::new());
+        for prompt in 0..6 {
+            per_item.insert(format!("{cell}/{prompt}/0"), (0.1 * f64::from(prompt) + added(prompt)).into());
+            groups.insert(prompt.to_string(), if prompt == 0 { "a" } else { "b" }.into());
+        }
+        serde_json::from_value(serde_json::json!({
+            "schema": 1, "protocol": "p", "cell": cell, "metric": "m", "value": 0.3, "ci95": null, "n": 6, "unit": "",
+            "higher_is_better": true, "why": null, "extractor": null, "per_item": per_item, "extra": {},
+            "imported": { "files": [], "groups": groups },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn groups_of_other_sizes_count_alike_in_a_difference_and_roundings_in_none() {
+        let resamples = BootstrapPlan::new(1, 100, 0.95).unwrap();
+        let against = |added: fn(u32) -> f64| {
+            versus(&scored("x", added), &scored("ar", |_| 0.0), &resamples).unwrap().unwrap()
+        };
+        // 0.6 in the group of one, 0 in the other: the mean of the two groups, not of the six prompts.
+        let real = against(|prompt| if prompt == 0 { 0.6 } else { 0.0 });
+        assert!((real.difference - 0.3).abs() < 1e-12, "{real:?}");
+        // Last bits of single precision are no difference, whatever a prompt counts.
+        let rounding = against(|prompt| if prompt % 2 == 0 { 2e-8 } else { -3e-8 });
+        assert_eq!((rounding.difference, rounding.z), (0.0, None), "{rounding:?}");
     }
 }

@@ -61,7 +61,7 @@ pub struct CostsArgs {
         value_parser = clap::value_parser!(u32).range(2..=1024)
     )]
     pub nodes: Vec<u32>,
-    /// Places of an image at which each forward is timed, at most
+    /// Places of an image at which each forward is timed, at most; at least 10
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..))]
     pub repetitions: u32,
     /// Write the table to this file; else it is printed

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use specimen_record::{Part, RunDir, Summary, read_document};
+use specimen_record::{Manifest, Part, RunDir, Summary, WeightsDigest, read_document};
 use specimen_report::ReportError;
 use specimen_verdicts::gate::{
     baseline::Baseline,
@@ -110,6 +110,7 @@ fn judged(args: &GateArgs, console: &Console) -> anyhow::Result<(Gate, Unverifie
     let folders = || std::iter::once(&args.run).chain(&args.reruns);
     let unverified = Unverified::check(folders(), Part::Summary, &args.seal, console)?;
     let mut runs = folders().map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
+    args.reruns.iter().try_for_each(|rerun| check_same_files(&args.run, rerun))?;
     Ok((checked(args, &rules, &baseline, &mut runs, console)?, unverified))
 }
 
@@ -130,6 +131,7 @@ fn checked(
                 found.reruns_wanted
             ));
             let folder = super::rerun::rerun(&args.run, runs.len(), console)?;
+            check_same_files(&args.run, &folder)?;
             runs.push(summary_of(&folder)?);
         }
         return Ok(check(rules, baseline, runs, args.runner.as_deref())?);
@@ -188,6 +190,26 @@ fn rules_of(args: &GateArgs) -> PathBuf {
 /// `NAME.rules.toml` next to `NAME.json`.
 fn rules_beside(baseline: &Path) -> PathBuf {
     baseline.with_extension("rules.toml")
+}
+
+/// Refuses a rerun with other weights, or another script of an external cell, than the run that it would excuse.
+fn check_same_files(run: &Path, rerun: &Path) -> anyhow::Result<()> {
+    let files = |folder: &Path| -> anyhow::Result<Vec<WeightsDigest>> {
+        Ok(read_document::<Manifest>(&RunDir::open(folder)?.manifest())?.weights)
+    };
+    let begun = files(run)?;
+    let is_other =
+        |file: &&WeightsDigest| begun.iter().any(|known| known.name == file.name && known != *file);
+    match files(rerun)?.iter().find(is_other) {
+        None => Ok(()),
+        Some(WeightsDigest { name, file, .. }) => Err(CliError::Mismatch(format!(
+            "{}: {name} ({file}) is another file than that of {}: a rerun confirms nothing of other files; restore the \
+             file and remove the rerun, or make a new run",
+            rerun.display(),
+            run.display()
+        ))
+        .into()),
+    }
 }
 
 fn summary_of(folder: &Path) -> anyhow::Result<Summary> {

@@ -42,7 +42,11 @@ pub(crate) fn merge(args: &MergeArgs, console: &Console) -> anyhow::Result<()> {
     let merged = merge_run(&run, &plan)?;
     let manifest: Manifest = read_document(&run.manifest())?;
     match manifest.sealed {
-        Some(seal) if seal.result_digest == merged.result_digest => {}
+        Some(seal) if seal.result_digest == merged.result_digest => {
+            if !run.summary().exists() {
+                console.say("merged; the summary is not here: `run --resume` makes it");
+            }
+        }
         Some(seal) => console.warn(format!(
             "the manifest was sealed with another result ({}); its summary is out of date; continue with `run --resume`",
             seal.result_digest

@@ -11,13 +11,13 @@ use specimen_datasets::{DatasetError, data_root::DataRoot};
 use specimen_experiments::{
     array_shape::{ArrayShape, MAX_ARRAY_SIZE, max_array_size},
     bandwidth::{self, Bandwidth, TimeBound},
-    estimate::{Estimate, JudgedBy},
+    estimate::{Estimate, JudgedBy, Missing},
     plan::Plan,
     prompts,
     slurm::SlurmSpec,
     spec::{Cell, ModelSpec, Spec},
 };
-use specimen_foundation::text::counted;
+use specimen_foundation::{folders::DATA_VARIABLE, text::counted};
 use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
@@ -174,7 +174,12 @@ fn to_fetch(estimate: &Estimate, spec: &str) -> String {
     estimate.to_fetch().map_or_else(String::new, |size| {
         let is_all = estimate.missing.iter().all(|missing| missing.fetch.is_some());
         let rest = if is_all { "" } else { ", besides what the lines above ask of you" };
-        format!("fetch   in total {size}{rest}; fetch it with:\n        specimen data fetch --for {spec}\n")
+        let needs_folder = |missing: &Missing| missing.fetch.is_some() && missing.remedy.contains(DATA_VARIABLE);
+        let folder = match estimate.missing.iter().any(needs_folder) {
+            true => format!("set {DATA_VARIABLE} to a folder for data, and "),
+            false => String::new(),
+        };
+        format!("fetch   in total {size}{rest}; {folder}fetch it with:\n        specimen data fetch --for {spec}\n")
     })
 }
 
@@ -214,10 +219,7 @@ fn cell_line<'p>(plan: &'p Plan, cell: &'p Cell) -> CellLine<'p> {
     CellLine {
         name: &cell.name,
         model: &cell.model.name,
-        method: match &cell.external {
-            Some(external) => format!("external: {}", external.command_line()),
-            None => cell.method.canonical(),
-        },
+        method: cell.described(),
         is_lossless: cell.external.is_none() && cell.method.is_lossless(),
         timed: cell.timed,
         n_items: plan.prompts.len() * plan.spec.dataset.samples as usize,

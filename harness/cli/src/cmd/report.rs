@@ -6,8 +6,7 @@ use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use specimen_record::{Part, RunDir, Summary, read_document, sweep_unfinished};
 use specimen_report::{
-    Options, Outcome, PromptFact, Quality, ReportError, Style, breakdown_tables, check_quality, draw,
-    table_of,
+    Options, Outcome, PromptFact, Quality, ReportError, Style, breakdown_tables, draw, n_drawn, table_of,
 };
 use specimen_summary::{cost_table::CostTable, projection::project};
 use specimen_table::Table;
@@ -34,7 +33,7 @@ pub struct ReportArgs {
     /// Print the ablation instead: cells by the settings in which they differ
     #[arg(long)]
     pub ablation: bool,
-    /// Columns of the table after the methods, by their heads or by their names in table.csv, in this order; table.md, .tex and
+    /// Columns of the table after the methods, by their heads or the names that these have in table.csv, in this order; table.md, .tex and
     /// .html get the same columns, and table.csv keeps all
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub columns: Vec<String>,
@@ -73,7 +72,7 @@ pub struct FigureArgs {
 #[derive(Debug, Args)]
 pub struct Look {
     /// Metric on the quality axis of the figure: its difference from the baseline for `target-nll`, its value
-    /// for any other [default: target-nll if the run has it, else the first metric]
+    /// for any other [default: the metric that most cells have; of equals target-nll, else the first]
     #[arg(long, value_name = "METRIC")]
     pub quality: Option<String>,
     #[command(flatten)]
@@ -275,7 +274,7 @@ fn check(run: &RunDir, look: &Look) -> anyhow::Result<Summary> {
     }
     if let Some(metric) = &look.quality {
         let chosen = quality(&summary, look);
-        check_quality(&summary, &chosen)
+        n_drawn(&summary, &chosen)
             .map_err(|why| CliError::Usage(format!("--quality {metric}: {}: {why}", run.root().display())))?;
     }
     Ok(summary)
@@ -306,14 +305,15 @@ fn quality(summary: &Summary, look: &Look) -> Quality {
     look.quality.as_deref().map_or_else(|| default_quality(summary), quality_by)
 }
 
-/// The likelihood under the target, else the first metric that the run has. One by which no cell can be drawn gives way to
-/// the next.
+/// The metric by which the most cells can be drawn: the likelihood under the target if it is one of those, else the first of
+/// the run.
 pub(crate) fn default_quality(summary: &Summary) -> Quality {
     let metrics = || summary.cells.iter().flat_map(|cell| &cell.metrics).map(|metric| metric.metric.as_str());
-    let first =
-        || metrics().find(|name| *name == DEFAULT_QUALITY).into_iter().chain(metrics()).map(quality_by);
-    let drawn = first().find(|quality| check_quality(summary, quality).is_ok());
-    drawn.or_else(|| first().next()).unwrap_or_else(|| quality_by(DEFAULT_QUALITY))
+    let first = metrics().find(|name| *name == DEFAULT_QUALITY).into_iter().chain(metrics()).map(quality_by);
+    let drawn = first.map(|quality| (n_drawn(summary, &quality).unwrap_or(0), quality));
+    // Of equal ones the first.
+    let most = drawn.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    most.map_or_else(|| quality_by(DEFAULT_QUALITY), |(_, quality)| quality)
 }
 
 fn quality_by(name: &str) -> Quality {

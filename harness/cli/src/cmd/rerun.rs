@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use specimen_experiments::spec::Spec;
-use specimen_foundation::text::counted;
 use specimen_record::{Manifest, RunDir, read_document};
 use specimen_runner::plan::stored_plan::plan_of;
 use specimen_runner::{
@@ -14,7 +13,7 @@ use specimen_runner::{
 };
 
 use crate::{
-    cmd::run::{is_finished, left, n_cores},
+    cmd::run::{is_finished, left, n_cores, to_make},
     console::Console,
     progress::Progress,
     provenance,
@@ -65,12 +64,7 @@ pub(crate) fn run(spec: Spec, out: &Path, console: &Console) -> anyhow::Result<P
         data_root,
         disk_wait: None,
     };
-    console.say(format!(
-        "run {} into {}: {}",
-        plan.spec.name,
-        out.display(),
-        counted(plan.spec.cells.len(), "cell")
-    ));
+    console.say(to_make(&plan, out, &left));
     let mut progress = Progress::new(console, &left);
     let ending = driver::run(&plan, &prompts, &options, &stop, &mut |stage: DriverEvent| progress.on(&stage));
     drop(progress);

@@ -88,16 +88,8 @@ pub(crate) fn run(args: &RunArgs, console: &Console) -> anyhow::Result<()> {
     }
     check(args, &plan, &out, console)?;
     let left = left(&out, &plan, args.resume)?;
-    let n_left: u64 = left.iter().map(|(_, n)| n).sum();
-    let n_cells = plan.spec.cells.len();
     // Said once the folder is accepted: a run that is refused makes nothing.
-    let mut to_make = Some(format!(
-        "run {} into {}: {} to make in {}",
-        plan.spec.name,
-        out.display(),
-        counted(n_left, "image"),
-        counted(n_cells, "cell")
-    ));
+    let mut to_make = Some(to_make(&plan, &out, &left));
     let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
     let settings = text.slurm()?.unwrap_or_else(SlurmSpec::of_the_cluster);
     let local = Local {
@@ -240,6 +232,13 @@ pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     // The checksums list no images: each is compared with its record.
     check_images(&run, &read_rows::<Record>(&run.merged_records())?.rows)?;
     Ok(true)
+}
+
+/// What a run is about to make: `left` images of each cell.
+pub(crate) fn to_make(plan: &Plan, out: &Path, left: &[(String, u64)]) -> String {
+    let n_left: u64 = left.iter().map(|(_, n)| n).sum();
+    let (images, cells) = (counted(n_left, "image"), counted(plan.spec.cells.len(), "cell"));
+    format!("run {} into {}: {images} to make in {cells}", plan.spec.name, out.display())
 }
 
 /// Images of each cell that are still to be made, those of timed blocks that are timed again included, judged by what is at

@@ -180,7 +180,7 @@ fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<Setting>> {
                 );
                 return Err(CliError::Spec(why).into());
             }
-            Ok(Setting { name: cell.name.clone(), method: cell.method.canonical() })
+            Ok(Setting { name: cell.name.clone(), method: cell.described() })
         })
         .collect()
 }

@@ -87,6 +87,9 @@ fn the_python_example_is_measured_beside_the_baseline_in_one_table() {
     assert_eq!(desk.json(&["verify", "run"])["complaints"], serde_json::json!([]));
     desk.succeeds(&["status", "run"]);
     desk.succeeds(&["report", "run"]);
+    // Of the metrics the figure takes one that every cell has: the painter's tokens have no likelihood.
+    let pareto = std::fs::read_to_string(desk.path("run/report/pareto.csv")).unwrap();
+    assert!(pareto.contains("painter-py") && !pareto.contains("target-nll"), "{pareto}");
     // Only the whole time of another program's image is known.
     let means = desk.succeeds(&["records", "run", "--layout", "csv"]).out;
     let of = |line: &str| {
@@ -325,8 +328,34 @@ fn a_finished_run_does_not_pass_for_one_of_a_script_that_changed_since() {
     desk.succeeds(&["run", &spec, "--out", "run"]);
     let again = ["run", &spec, "--out", "run", "--resume"];
     assert!(desk.succeeds(&again).err.contains("nothing is left to do"));
+    let gate = ["gate", "run", "--baseline", "b.json"];
+    desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "the first"]].concat());
+    desk.succeeds(&["run", &spec, "--out", "same"]);
+    desk.succeeds(&[&gate[..], &["same"]].concat());
     desk.file("program.sh", &format!("{}\n# mended", script(GOOD)));
     desk.fails(&again, 4, &["cell `good` has made 2 images with another ", "program.sh (blake3 "]);
+    // Nor may a rerun by it excuse a failure of the run.
+    desk.succeeds(&["run", &spec, "--out", "other"]);
+    desk.fails(
+        &[&gate[..], &["other"]].concat(),
+        1,
+        &["other: ", "program.sh", "is another file than that of run"],
+    );
+}
+
+#[test]
+fn a_tuning_names_the_command_of_another_programs_setting() {
+    let desk = Desk::new();
+    let spec = spec_of(&desk, &[("good", &script(GOOD)), ("alike", &script(GOOD))]);
+    let text = std::fs::read_to_string(&spec).unwrap();
+    let spec = desk.file("s.toml", &text.replace("limit = 2", "limit = 18"));
+    let tune = ["tune", &spec, "--objective", "nfe", "--subject-to", "nfe<=ar", "--out", "t"];
+    let ran = desk.run(&tune);
+    let trace = document(&desk.path("t/tune.json"));
+    let settings = trace["settings"].as_array().unwrap_or_else(|| panic!("{} {}", ran.out, ran.err));
+    let method = |name: &str| settings.iter().find(|known| known["name"] == name).unwrap()["method"].clone();
+    assert!(method("good").as_str().unwrap().starts_with("external: sh -c "), "{trace}");
+    assert!(ran.out.contains("It is external: sh -c "), "{}", ran.out);
 }
 
 #[test]

@@ -359,6 +359,29 @@ fn an_import_without_a_baseline_says_so_and_equal_images_compare() {
 }
 
 #[test]
+fn a_prompt_given_twice_while_another_is_missing_is_said() {
+    let desk = Desk::new();
+    let table = folder(&desk);
+    let even = desk.succeeds(&import(&table, &["--out", "even"])).err;
+    assert!(!even.contains("most prompts"), "{even}");
+    let mut text = String::from("file,prompt_id,prompt,seconds,cell\n");
+    for (file, prompt, cell) in [
+        ("ar/0", 0, "ar"),
+        ("ar/1", 1, "ar"),
+        ("ar/2", 2, "ar"),
+        ("lantern/0", 0, "lantern"),
+        ("lantern/1", 1, "lantern"),
+        ("lantern/2", 1, "lantern"),
+    ] {
+        text += &format!("{file}.png,{prompt},\"a red circle, {prompt} of them\",1.0,{cell}\n");
+    }
+    let table = desk.file("twice.csv", &text);
+    let said = desk.succeeds(&import(&table, &["--out", "uneven"])).err;
+    let cell = "twice.csv: cell `lantern` does not have as many images of every prompt: 1 of `0`, 2 of `1`, 0 of `2`";
+    assert!(said.contains(cell) && !said.contains("cell `ar`"), "{said}");
+}
+
+#[test]
 fn an_import_that_fails_leaves_no_folder() {
     let desk = Desk::new();
     let table = folder(&desk);

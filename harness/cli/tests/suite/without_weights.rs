@@ -51,7 +51,10 @@ fn a_plan_names_missing_weights_and_what_to_fetch() {
     let desk = Desk::new();
     let file = spec("real/igpt_mnist_fd.toml");
     let ran = desk.succeeds(&["plan", &file]);
-    let for_all = format!("; fetch it with:\n        specimen data fetch --for {file}\n");
+    // The pictures to compare with are a dataset, and need a folder.
+    let for_all = format!(
+        "; set SPECIMEN_DATA to a folder for data, and fetch it with:\n        specimen data fetch --for {file}\n"
+    );
     for part in [
         "missing weights of igpt-mnist: 1 of 1 files, ",
         "\n        specimen data fetch igpt-mnist\n",
@@ -70,7 +73,8 @@ fn a_plan_tells_what_one_command_fetches_from_what_a_person_must() {
     assert_eq!(ran.code, 4, "{}", ran.err);
     let ran = ran.out;
     let command = format!(
-        ", besides what the lines above ask of you; fetch it with:\n        specimen data fetch --for {file}\n"
+        ", besides what the lines above ask of you; set SPECIMEN_DATA to a folder for data, and fetch it with:\n        \
+         specimen data fetch --for {file}\n"
     );
     assert!(ran.contains(&command), "`{command}` is not in {ran}");
     let by_hand: Vec<&str> = ran.lines().filter(|line| line.contains("vqgan.ckpt below chameleon")).collect();

@@ -89,6 +89,11 @@ pub enum DriverEvent {
         /// The file, what is odd about it, and what follows.
         what: String,
     },
+    /// A cell that is imported does not have as many images of every prompt.
+    UnevenPrompts {
+        /// The table, the cell and the prompts.
+        what: String,
+    },
     /// A row was begun and never finished; its item was made again or is made now.
     Torn {
         /// The file, the line and what is lost.

@@ -49,6 +49,44 @@ pub(super) fn in_order<'r>(rows: &'r [ImageRow], default: &'r str) -> Vec<&'r Im
     ordered
 }
 
+/// Exceptions that a line on uneven prompts names.
+const MAX_NAMED: usize = 5;
+
+/// One line for each cell that does not have as many images of every prompt of the table: a row may be given twice, or
+/// be missing.
+pub(super) fn uneven_prompts(rows: &[ImageRow], default: &str) -> Vec<String> {
+    let prompts = prompts_of(rows);
+    let of_cell = |cell: &str| {
+        let mut n_images: BTreeMap<&PromptId, usize> = prompts.iter().map(|id| (*id, 0)).collect();
+        for row in rows.iter().filter(|row| cell_of(row, default) == cell) {
+            *n_images.entry(&row.prompt_id).or_default() += 1;
+        }
+        let mut often: BTreeMap<usize, usize> = BTreeMap::new();
+        n_images.values().for_each(|n| *often.entry(*n).or_default() += 1);
+        let (usual, n_usual) = often.into_iter().max_by_key(|(_, often)| *often)?;
+        // Most prompts have one number, and the others are named; without such a number the first are.
+        let is_named = |id: &&&PromptId| n_usual * 2 <= prompts.len() || n_images[**id] != usual;
+        let others: Vec<String> = prompts
+            .iter()
+            .filter(is_named)
+            .map(|id| format!("{} of `{}`", n_images[id], id.as_str().escape_debug()))
+            .collect();
+        let named = others.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let rest = match others.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let most = match others.len() < prompts.len() {
+            true => format!("{usual} of most, but "),
+            false => String::new(),
+        };
+        (n_usual < prompts.len()).then(|| {
+            format!("cell `{cell}` does not have as many images of every prompt: {most}{named}{rest}")
+        })
+    };
+    cells_of(rows, default).into_iter().filter_map(of_cell).collect()
+}
+
 /// The plan whose items are the rows of the table.
 pub(super) fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) -> Result<Plan, RunError> {
     let cells = cells_of(rows, import.cell);

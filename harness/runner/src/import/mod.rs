@@ -23,7 +23,7 @@ use specimen_record::{
     Record, RunDir, SCHEMA, StepsRow, Timestamp, TimingRow, canonical_json, write_document,
 };
 
-use self::imported_plan::{in_order, plan, prompts_of};
+use self::imported_plan::{in_order, plan, prompts_of, uneven_prompts};
 use crate::{
     driver::{
         context::Context,
@@ -87,6 +87,9 @@ pub fn import(
     for row in &rows {
         stop.check()?;
         picture_at(import, row)?;
+    }
+    for what in uneven_prompts(&rows, import.cell) {
+        report(DriverEvent::UnevenPrompts { what: format!("{}: {what}", import.table.display()) });
     }
     let is_ours = std::fs::read_dir(import.out).map_or(true, |mut entries| entries.next().is_none());
     let run = RunDir::create(import.out)?;

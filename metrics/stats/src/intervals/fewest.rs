@@ -22,14 +22,28 @@ pub fn fewest_observations(level: f64) -> usize {
 /// More observations than this are not named: nobody makes them.
 const MOST_NAMED: u64 = 1_000_000;
 
-/// Returns the least number of observations, above `n`, whose interval at the two-sided `level` in (0, 1) no longer holds a
-/// value that the interval of `n` holds, if mean and spread stay as they are. `share`: how far that value is from the mean,
-/// over how far the interval's end on its side is; above 1 the value is outside already, and `n + 1` is returned. The sides
-/// shrink as Student's t over the root of the observations. `None` for more than a million, and where `share` is no number.
+/// An interval that holds a value, as seen from its mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Undecided {
+    /// Observations, at least 2.
+    pub n: u64,
+    /// How far the value is from the mean.
+    pub distance: f64,
+    /// How far the interval's end on its side is.
+    pub side: f64,
+    /// Half the width of the interval.
+    pub half: f64,
+}
+
+/// Returns the least number of observations, above those of `open`, whose interval at the two-sided `level` in (0, 1) no longer
+/// holds its value, if mean and spread stay as they are. The width shrinks as Student's t over the root of the observations, and
+/// what makes one side the longer as their inverse (the skewness of a mean: Hall, The Bootstrap and Edgeworth Expansion, 1992,
+/// chapter 3). A value beyond the end takes one observation more. `None` for more than a million, and for no number.
 ///
 /// # Errors
 /// Fewer than two observations, and a `level` outside (0, 1).
-pub fn observations_to_decide(n: u64, share: f64, level: f64) -> Result<Option<u64>, StatsError> {
+pub fn observations_to_decide(open: &Undecided, level: f64) -> Result<Option<u64>, StatsError> {
+    let Undecided { n, distance, side, half } = *open;
     require_count("observations to decide", 2, n)?;
     if !(0.0 < level && level < 1.0) {
         return Err(StatsError::OutOfRange {
@@ -39,10 +53,13 @@ pub fn observations_to_decide(n: u64, share: f64, level: f64) -> Result<Option<u
             range: "(0, 1)",
         });
     }
-    let side = |n: u64| Ok(student_quantile(n - 1, 0.5 + level / 2.0)? / (n as f64).sqrt());
-    let allowed = share * side(n)?;
+    let t = |n: u64| student_quantile(n - 1, 0.5 + level / 2.0);
+    let (t_now, skew) = (t(n)?, side / half - 1.0);
+    let decides = |more: u64| -> Result<bool, StatsError> {
+        let shrunk = (n as f64 / more as f64).sqrt();
+        Ok(half * t(more)? / t_now * shrunk * (1.0 + skew * shrunk) < distance)
+    };
     let (mut few, mut enough) = (n, MOST_NAMED);
-    let decides = |n: u64| -> Result<bool, StatsError> { Ok(side(n)? < allowed) };
     if n >= MOST_NAMED || !decides(enough)? {
         return Ok(None);
     }
@@ -60,17 +77,30 @@ mod tests {
 
     #[test]
     fn as_many_as_decide_shrink_the_interval_past_the_value_and_one_fewer_do_not() {
+        let even = |n: u64, distance: f64| Undecided { n, distance, side: 1.0, half: 1.0 };
         // t(.975) over the root of n, by SciPy: 1.0494356 at 6, 0.1556440 at 161, 0.1551556 at 162.
-        assert_eq!(observations_to_decide(6, 0.1553 / 1.049_435_6, 0.95).unwrap(), Some(162));
-        assert_eq!(observations_to_decide(6, 0.1557 / 1.049_435_6, 0.95).unwrap(), Some(161));
+        assert_eq!(observations_to_decide(&even(6, 0.1553 / 1.049_435_6), 0.95).unwrap(), Some(162));
+        assert_eq!(observations_to_decide(&even(6, 0.1557 / 1.049_435_6), 0.95).unwrap(), Some(161));
         // A value at the end is past it with one more; one at the mean never is.
-        assert_eq!(observations_to_decide(6, 1.0, 0.95).unwrap(), Some(7));
+        assert_eq!(observations_to_decide(&even(6, 1.0), 0.95).unwrap(), Some(7));
         for never in [0.0, 1e-6, f64::NAN] {
-            assert_eq!(observations_to_decide(6, never, 0.95).unwrap(), None);
+            assert_eq!(observations_to_decide(&even(6, never), 0.95).unwrap(), None);
         }
         assert!(
-            observations_to_decide(1, 0.5, 0.95).is_err() && observations_to_decide(6, 0.5, 1.0).is_err()
+            observations_to_decide(&even(1, 0.5), 0.95).is_err()
+                && observations_to_decide(&even(6, 0.5), 1.0).is_err()
         );
+    }
+
+    #[test]
+    fn a_short_side_of_few_observations_grows_towards_half_the_width() {
+        // At 24 the root of 6 / 24 is 1/2: 1 * t(23)/t(5) / 2 * (1 - 0.4 / 2), t(.975) by SciPy 2.0686576 and 2.5705818.
+        let end = 2.068_657_6 / 2.570_581_8 / 2.0 * 0.8;
+        let short = |distance: f64| Undecided { n: 6, distance, side: 0.6, half: 1.0 };
+        assert_eq!(observations_to_decide(&short(end * 1.0001), 0.95).unwrap(), Some(24));
+        assert_eq!(observations_to_decide(&short(end * 0.9999), 0.95).unwrap(), Some(25));
+        // A value just inside the short end: the side first grows, so one more observation does not do.
+        assert_eq!(observations_to_decide(&Undecided { side: 0.3, ..short(0.299) }, 0.95).unwrap(), Some(14));
     }
 
     #[test]

@@ -323,8 +323,8 @@ pub struct MetricSummary {
     pub unit: String,
     /// Which direction is better; absent where neither is.
     pub higher_is_better: Option<bool>,
-    /// Comparison with the baseline cell, prompt by prompt; absent for the baseline itself and for
-    /// metrics without a value for each image.
+    /// Comparison with the baseline cell, prompt by prompt; absent for the baseline itself, for metrics without a value for
+    /// each image, and where fewer than two prompts have a value in both cells.
     pub vs_baseline: Option<VsBaseline>,
 }
 

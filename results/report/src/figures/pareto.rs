@@ -25,12 +25,12 @@ pub enum Quality {
     Value(String),
 }
 
-/// Whether the plane of a summary can be drawn over this quality.
+/// Number of cells that the plane of a summary over this quality shows.
 ///
 /// # Errors
-/// The reason why it cannot, in words.
-pub fn check_quality(summary: &Summary, quality: &Quality) -> Result<(), String> {
-    Pareto::of(summary, quality).map(|_| ())
+/// The reason why there is no such plane, in words.
+pub fn n_drawn(summary: &Summary, quality: &Quality) -> Result<usize, String> {
+    Pareto::of(summary, quality).map(|pareto| pareto.points.len())
 }
 
 /// One cell in the plane.

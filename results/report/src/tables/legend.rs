@@ -142,9 +142,9 @@ pub(crate) fn few_images(summary: &Summary) -> Option<String> {
         (&of_all, not_reliable("")),
         (&of_times, not_reliable(" of speedups")),
     ];
-    let lines = lines
-        .into_iter()
-        .filter_map(|(of, (range, what))| Some(format!("{}: {what}.", counts(of, &range, known.len())?)));
+    let lines = lines.into_iter().filter_map(|(of, (range, what))| {
+        Some(format!("{}: {what}.", counts(summary, of, &range, known.len())?))
+    });
     Some(lines.collect::<Vec<_>>().join(" ")).filter(|lines| !lines.is_empty())
 }
 
@@ -152,7 +152,12 @@ pub(crate) fn few_images(summary: &Summary) -> Option<String> {
 const MOST_NAMED: usize = 6;
 
 /// The least count in a range, and of which cells; `None` where no cell's count is in it.
-fn counts(known: &[(&str, Observations)], range: &Range<u64>, n_cells: usize) -> Option<String> {
+fn counts(
+    summary: &Summary,
+    known: &[(&str, Observations)],
+    range: &Range<u64>,
+    n_cells: usize,
+) -> Option<String> {
     let few: Vec<_> = known.iter().filter(|(_, found)| range.contains(&found.n)).collect();
     let (_, fewest) = few.iter().min_by_key(|(_, found)| found.n)?;
     let least = if few.iter().all(|(_, found)| found.n == fewest.n) { "" } else { " at the least" };
@@ -161,7 +166,14 @@ fn counts(known: &[(&str, Observations)], range: &Range<u64>, n_cells: usize) ->
         n if n > MOST_NAMED => format!("of {n} cells"),
         _ => format!("of {}", few.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
     };
-    Some(format!("n = {fewest} {which}{least}"))
+    // A cell may have more images than it shares with its baseline.
+    let has_more = |(id, found): &(&str, Observations)| {
+        found.of == ObservedUnit::Prompts && summary.cell(id).is_some_and(|cell| found.n < cell.n_images)
+    };
+    let shared = if few.iter().any(|few| has_more(few)) { "shared " } else { "" };
+    let fewest = fewest.to_string();
+    let (n, unit) = fewest.split_once(' ')?;
+    Some(format!("n = {n} {shared}{unit} {which}{least}"))
 }
 
 /// Total variation distance that acceptance rules spent, of cells that are relaxed in nothing else.

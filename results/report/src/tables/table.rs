@@ -98,6 +98,10 @@ impl<'c> Builder<'c> {
         table.push_text("output", &frame, "guarantee")?;
         table.push_text("drafter", &frame, "drafter")?;
         table.push_counts(summary, &frame)?;
+        // Shown where it is asked for: the mark of `n` says it otherwise.
+        if !wanted.is_empty() {
+            table.push_failed(summary);
+        }
         for measure in &frame.measures {
             if measure.is_column() || !wanted.is_empty() {
                 table.push_measure(summary, &frame, measure)?;
@@ -126,7 +130,12 @@ impl<'c> Builder<'c> {
             // The methods are always there.
             if !self.wanted[at].eq_ignore_ascii_case("method") {
                 let name = self.wanted[at].clone();
-                let known = known_names(&name, self.known.iter().map(|(head, _)| head.as_str()));
+                let is_known = |end: &str| self.known.iter().any(|(head, key)| is_name(end, head, key));
+                let of_interval = name.strip_suffix("_lo").or_else(|| name.strip_suffix("_hi"));
+                let known = match of_interval.filter(|end| is_known(end)) {
+                    Some(value) => format!("the interval in the column `{value}`"),
+                    None => known_names(&name, self.known.iter().map(|(head, _)| head.as_str())),
+                };
                 return Err(ReportError::NoColumn { name, known });
             }
         }
@@ -162,6 +171,13 @@ impl<'c> Builder<'c> {
         }
         self.table.push(Column::number("n", "images", None), entries);
         Ok(())
+    }
+
+    fn push_failed(&mut self, summary: &Summary) {
+        if self.wants("failed", "n_failed") {
+            let entries = summary.cells.iter().map(|cell| Entry::plain(&cell.n_failed.to_string()));
+            self.table.push(Column::number("failed", "items", None), entries.collect());
+        }
     }
 
     fn push_measure(

@@ -158,9 +158,9 @@ fn a_table_has_the_columns_that_were_asked_for_in_their_order() {
     let error = table_of(&fixture::summary(), &columns(&["fid"])).unwrap_err();
     assert!(matches!(error, ReportError::NoColumn { .. }), "{error}");
     assert!(
-        error
-            .to_string()
-            .starts_with("no column `fid`; the table has output, drafter, n, speedup, speedup_geomean"),
+        error.to_string().starts_with(
+            "no column `fid`; the table has output, drafter, n, failed, speedup, speedup_geomean"
+        ),
         "{error}"
     );
 }

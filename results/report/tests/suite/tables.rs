@@ -79,6 +79,23 @@ fn the_best_of_each_kind_is_bold_and_the_baseline_never() {
 }
 
 #[test]
+fn two_that_tie_above_a_third_are_both_the_best() {
+    let mut summary = fixture::summary();
+    for cell in
+        summary.cells.iter_mut().filter(|cell| ["sd-tree13", "sd-dynamic60"].contains(&cell.id.as_str()))
+    {
+        cell.speedup.value = Some(9.0);
+    }
+    let text = table(&summary).unwrap().markdown();
+    assert_eq!(text.matches("**9.00").count(), 2, "{text}");
+    let head = text.lines().find(|line| line.starts_with("| method")).unwrap();
+    let column = head.split('|').position(|head| head.trim().starts_with("speedup")).unwrap();
+    let rows = text.lines().filter(|line| line.contains("| exact "));
+    let bold = rows.filter(|line| line.split('|').nth(column).unwrap().contains("**"));
+    assert_eq!(bold.count(), 2, "{text}");
+}
+
+#[test]
 fn no_metric_ranks_rows_that_share_one_distribution() {
     let text = table(&fixture::summary()).unwrap().markdown();
     let marked = |name: &str, column: usize| {
@@ -207,7 +224,9 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
         let text = table(&summary).unwrap().markdown();
         assert!(text.contains(&format!("n = 8 images a cell, speedups over {words}")), "{text}");
         assert!(text.contains(&format!("no interval: {words}, and one needs at least 6")), "{text}");
-        assert!(text.contains(&format!("n = {words} a cell: too few for an interval")), "{text}");
+        // Of 8 images: two of each prompt, or prompts that the baseline has not.
+        let shared = words.replace("prompts", "shared prompts");
+        assert!(text.contains(&format!("n = {shared} a cell: too few for an interval")), "{text}");
         let row = text.lines().find(|line| line.starts_with("| sd-tree13 ")).unwrap();
         let speedup =
             summary.cells.iter().find(|cell| cell.id == "sd-tree13").unwrap().speedup.value.unwrap();
@@ -236,7 +255,7 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
         (cell.speedup.observations, cell.speedup_e2e.observations) = (None, observations);
     }
     let text = table(&summary).unwrap().markdown();
-    assert!(text.contains("n = 5 prompts a cell: too few for an interval"), "{text}");
+    assert!(text.contains("n = 5 shared prompts a cell: too few for an interval"), "{text}");
     // As many prompts as images, and enough of them: nothing to say.
     let mut summary = small();
     for cell in &mut summary.cells {

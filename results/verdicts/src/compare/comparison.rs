@@ -239,6 +239,16 @@ fn pairs<'a>(
     options.cells.iter().map(|(one, two)| Ok((find(a, one)?, find(b, two)?))).collect()
 }
 
+/// Why `cell` has no speedup to compare.
+fn without_speedup(side: &str, cell: &CellSummary) -> String {
+    let id = &cell.id;
+    match &cell.baseline {
+        None => format!("{side}'s {id} has no baseline"),
+        Some(_) if cell.is_baseline() => format!("{side}'s {id} is the baseline of its run"),
+        Some(baseline) => format!("no image of {side}'s {id} was timed beside one of {baseline}"),
+    }
+}
+
 /// One pair of cells.
 struct Both<'a> {
     a: &'a RunValues,
@@ -331,11 +341,15 @@ impl Both<'_> {
             return Ok(());
         }
         self.push(found, seconds, None, &a, &b, Scale::Ratio)?;
-        if let (Some(a), Some(b)) =
-            (self.a.paired_times(&self.cell_a.id, span), self.b.paired_times(&self.cell_b.id, span))
-        {
-            let change = change_of_speedup(&a, &b, self.seed())?;
-            self.keep(found, speedup, None, change);
+        match (self.a.paired_times(&self.cell_a.id, span), self.b.paired_times(&self.cell_b.id, span)) {
+            (Some(a), Some(b)) => {
+                let change = change_of_speedup(&a, &b, self.seed())?;
+                self.keep(found, speedup, None, change);
+            }
+            // Where neither has one, it is no measure of these cells.
+            (None, None) => {}
+            (Some(_), None) => self.refuse(found, speedup, None, &without_speedup("B", self.cell_b)),
+            (None, Some(_)) => self.refuse(found, speedup, None, &without_speedup("A", self.cell_a)),
         }
         Ok(())
     }

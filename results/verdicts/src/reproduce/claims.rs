@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use specimen_stats::{
     averages::mean_over_groups,
-    fewest::{FEWEST_OBSERVATIONS, observations_to_decide},
+    fewest::{FEWEST_OBSERVATIONS, Undecided, observations_to_decide},
     paired::scores_up_to_rounding,
 };
 use specimen_table::{deciding, fixed};
@@ -143,7 +143,8 @@ impl Ends {
         let inside = [low, high].into_iter().filter(|edge| self.low <= *edge && *edge <= self.high);
         let needed = inside.map(|edge| {
             let side = if edge < self.value { self.value - self.low } else { self.high - self.value };
-            observations_to_decide(n as u64, (self.value - edge).abs() / side, 0.95)
+            let (distance, half) = ((self.value - edge).abs(), (self.high - self.low) / 2.0);
+            observations_to_decide(&Undecided { n: n as u64, distance, side, half }, 0.95)
         });
         // As many as decide at every edge, and none where one edge stays open.
         let needed: Option<Vec<u64>> = needed.collect::<Result<Option<Vec<u64>>, _>>()?;

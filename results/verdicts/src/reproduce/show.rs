@@ -49,11 +49,16 @@ impl Reproduction {
                 rivals.map(|(at, row)| of(at, row).map(|value| (row.block.as_str(), value))).collect();
             ranks(&rivals, column.higher_is_better)
         };
-        // What the paper prints in a row with several cells of ours is ranked once.
-        let is_first = |at: usize, row: &PrintedRow| {
-            self.rows[..at].iter().all(|r| (&r.block, &r.row) != (&row.block, &row.row))
-        };
-        let printed = places(&|nth, row| row.values[at].as_ref()?.printed.filter(|_| is_first(nth, row)));
+        // What the paper prints in a row with several cells of ours is ranked once, and marked in each.
+        let first: Vec<usize> = self
+            .rows
+            .iter()
+            .map(|row| {
+                self.rows.iter().position(|r| (&r.block, &r.row) == (&row.block, &row.row)).unwrap_or(0)
+            })
+            .collect();
+        let printed = places(&|nth, row| row.values[at].as_ref()?.printed.filter(|_| first[nth] == nth));
+        let printed = first.iter().map(|&nth| printed[nth]);
         let entries = self.rows.iter().zip(printed).map(|(row, rank)| {
             let printed = row.values[at].as_ref().and_then(|value| value.printed);
             let text = printed.map_or_else(|| "—".to_owned(), |value| fixed(value, column.decimals));

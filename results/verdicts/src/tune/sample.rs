@@ -2,7 +2,9 @@
 //! [`FEWEST_PROMPTS`] of them on. A resampled interval of so few prompts is too narrow at the levels that a tuning needs.
 
 use specimen_stats::{
-    fewest::observations_to_decide, normal::normal_quantile, paired::scores_up_to_rounding,
+    fewest::{Undecided, observations_to_decide},
+    normal::normal_quantile,
+    paired::scores_up_to_rounding,
     student::student_quantile,
 };
 
@@ -72,7 +74,8 @@ impl Sample {
     pub fn prompts_to_decide(&self, confidence: f64) -> Result<Option<u64>, VerdictError> {
         let Some(spread) = self.spread() else { return Ok(None) };
         let side = t_quantile(spread.n, confidence)? * spread.error;
-        Ok(observations_to_decide(spread.n as u64, spread.mean.abs() / side, confidence)?)
+        let open = Undecided { n: spread.n as u64, distance: spread.mean.abs(), side, half: side };
+        Ok(observations_to_decide(&open, confidence)?)
     }
 
     /// These scores, with the other's on every prompt where the two differ by rounding alone.

@@ -50,7 +50,7 @@ pub struct Tuning {
 pub struct Setting {
     /// Name of the cell.
     pub name: String,
-    /// Its method, canonical.
+    /// Its method, canonical; `external: COMMAND` of another program.
     pub method: String,
 }
 

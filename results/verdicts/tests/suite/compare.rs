@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use specimen_record::{Mix, Origin, TimingQuality, UNKNOWN_DATASET, UNKNOWN_DEVICE};
 use specimen_verdicts::VerdictError;
 use specimen_verdicts::compare::cell_pair::cell_pair;
-use specimen_verdicts::compare::comparison::{Comparison, Options, Row, compare};
+use specimen_verdicts::compare::comparison::{Comparison, Options, Refused, Row, compare};
 use specimen_verdicts::values::RunValues;
 
 fn compared(a: &Made, b: &Made, options: &Options) -> Result<Comparison, VerdictError> {
@@ -88,6 +88,21 @@ fn where_decoding_is_unknown_seconds_to_the_saved_image_are_compared() {
     let speedup = row(&found, "chain = tree", "speedup_e2e");
     assert!((speedup.estimate.value - 0.4).abs() < 0.05, "{speedup:?}");
     assert!(found.refused.is_empty(), "{:?}", found.refused);
+}
+
+#[test]
+fn a_speedup_that_only_one_side_has_is_named_with_the_reason() {
+    let pair = |a: &str, b: &str| {
+        let options = Options { cells: vec![(a.into(), b.into())], ..Options::default() };
+        compared(&Made::plain("a"), &Made::plain("b"), &options).unwrap().refused
+    };
+    let why = |refused: Vec<Refused>| -> Vec<(String, String)> {
+        refused.into_iter().map(|refused| (refused.measure, refused.why)).collect()
+    };
+    let speedup = |why: &str| vec![("speedup".to_owned(), why.to_owned())];
+    assert_eq!(why(pair("ar", "tree")), speedup("A's ar is the baseline of its run"));
+    assert_eq!(why(pair("tree", "ar")), speedup("B's ar is the baseline of its run"));
+    assert_eq!(why(pair("ar", "ar")), []);
 }
 
 #[test]

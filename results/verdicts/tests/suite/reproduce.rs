@@ -8,6 +8,7 @@ use std::path::Path;
 use fixture::run::Made;
 use insta::assert_snapshot;
 use specimen_record::{ItemKey, MetricFile, read_document, write_document};
+use specimen_table::Rank;
 use specimen_verdicts::compare::comparison::{Scale, estimate};
 use specimen_verdicts::papers;
 use specimen_verdicts::reproduce::claims::{ClaimVerdict, TestedClaim, test};
@@ -150,6 +151,26 @@ fn on_the_papers_own_model_values_agree_or_differ() {
         (parti.cell.as_ref(), parti.values[0].as_ref().unwrap().verdict),
         (None, ValueVerdict::NotRun)
     );
+}
+
+#[test]
+fn a_printed_row_with_two_cells_of_ours_has_its_mark_in_both() {
+    let mut found = table3b([0.0, 1.3, 2.7, 2.0, 3.8], "llamagen");
+    let marks = |found: &Reproduction| -> Vec<Vec<Rank>> {
+        let table = found.values_table();
+        table.rows.iter().map(|row| row.iter().map(|entry| entry.rank).collect()).collect()
+    };
+    let printed = 2; // after the row's name and the cell
+    let once = marks(&found);
+    let best = once.iter().position(|row| row[printed] == Rank::Best).unwrap();
+    let mut again = found.rows[best].clone();
+    again.cell = Some("another".into());
+    found.rows.insert(best + 1, again);
+    let twice = marks(&found);
+    assert_eq!((twice[best][printed], twice[best + 1][printed]), (Rank::Best, Rank::Best));
+    let others: Vec<Rank> = twice.iter().map(|row| row[printed]).collect();
+    let before: Vec<Rank> = once.iter().map(|row| row[printed]).collect();
+    assert_eq!([&others[..=best], &others[best + 2..]].concat(), before);
 }
 
 #[test]
@@ -340,14 +361,16 @@ fn an_undecided_claim_says_how_many_prompts_would_decide_it() {
     let seed = u64::from_str_radix(&run.summary.result_digest.as_str()[..16], 16).unwrap();
     let of = |cell: &str| run.by_prompt(cell, "accepted_per_step");
     let ratio = estimate(&of("tree"), &of("chain"), Scale::Ratio, seed).unwrap().unwrap();
-    let (value, high) = (ratio.value - 1.0, ratio.ci95.unwrap()[1] - 1.0);
-    // The edge of the claim is a fifth of the way from the value to the end of its interval. By SciPy, t(.975) over the root
-    // of n is 0.42227 at 24 prompts, and below a fifth of it from 542 prompts on.
-    let within = value + (high - value) / 5.0;
+    let [low, high] = ratio.ci95.unwrap();
+    // The edge of the claim is a tenth of the interval's width from the value. By SciPy, t(.975) over the root of n is 0.42227 at
+    // 24 prompts, and below a fifth of it from 542 prompts on; that this side is the longer one now takes few more.
+    let (value, half) = (ratio.value - 1.0, (high - low) / 2.0);
+    assert!(1.0 < (high - ratio.value) / half && (high - ratio.value) / half < 1.1, "{ratio:?}");
+    let within = value + half / 5.0;
     let cells = vec!["chain".to_owned(), "tree".to_owned()];
     let found = tested_on("tiny", &run, "accepted_per_step", Test::Alike { cells, within });
     assert_eq!(found.verdict, ClaimVerdict::NotTestable, "{found:?}");
-    assert_eq!(found.prompts_to_decide, Some(542), "{found:?}");
+    assert!(found.prompts_to_decide.is_some_and(|n| (543..565).contains(&n)), "{found:?}");
 }
 
 #[test]
