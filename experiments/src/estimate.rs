@@ -188,7 +188,7 @@ impl fmt::Display for Estimate {
         writeln!(f, "warm-up {} images per worker", self.n_warmup_per_worker)?;
         match self.disk_bytes {
             _ if self.n_prompts == 0 => writeln!(f, "disk    unknown without the prompts")?,
-            Some(bytes) => writeln!(f, "disk    at most {}", human_bytes(bytes))?,
+            Some(bytes) => writeln!(f, "disk    at most {}, besides the report", human_bytes(bytes))?,
             None => writeln!(f, "disk    unknown: the size of a model's images is not known")?,
         }
         match self.memory_bytes {

@@ -267,7 +267,10 @@ impl Cell {
     #[must_use]
     pub fn described(&self) -> String {
         match &self.external {
-            Some(external) => format!("external: {}", external.command_line()),
+            Some(external) => {
+                let command = external.command_line();
+                format!("external: {}", command.split_whitespace().collect::<Vec<_>>().join(" "))
+            }
             None => self.method.canonical(),
         }
     }

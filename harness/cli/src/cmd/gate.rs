@@ -110,7 +110,6 @@ fn judged(args: &GateArgs, console: &Console) -> anyhow::Result<(Gate, Unverifie
     let folders = || std::iter::once(&args.run).chain(&args.reruns);
     let unverified = Unverified::check(folders(), Part::Summary, &args.seal, console)?;
     let mut runs = folders().map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
-    args.reruns.iter().try_for_each(|rerun| check_same_files(&args.run, rerun))?;
     Ok((checked(args, &rules, &baseline, &mut runs, console)?, unverified))
 }
 
@@ -122,6 +121,7 @@ fn checked(
     console: &Console,
 ) -> anyhow::Result<Gate> {
     let found = check(rules, baseline, runs, args.runner.as_deref())?;
+    args.reruns.iter().try_for_each(|rerun| check_same_files(&args.run, rerun))?;
     #[cfg(feature = "torch")]
     if args.rerun && found.reruns_wanted > 0 {
         while runs.len() <= found.reruns_wanted as usize {
@@ -197,13 +197,10 @@ fn check_same_files(run: &Path, rerun: &Path) -> anyhow::Result<()> {
     let files = |folder: &Path| -> anyhow::Result<Vec<WeightsDigest>> {
         Ok(read_document::<Manifest>(&RunDir::open(folder)?.manifest())?.weights)
     };
-    let begun = files(run)?;
-    let is_other =
-        |file: &&WeightsDigest| begun.iter().any(|known| known.name == file.name && known != *file);
-    match files(rerun)?.iter().find(is_other) {
+    match other_file(&files(run)?, &files(rerun)?) {
         None => Ok(()),
         Some(WeightsDigest { name, file, .. }) => Err(CliError::Mismatch(format!(
-            "{}: {name} ({file}) is another file than that of {}: a rerun confirms nothing of other files; restore the \
+            "{}: {name} ({file}) has other content than that of {}: a rerun confirms nothing of other files; restore the \
              file and remove the rerun, or make a new run",
             rerun.display(),
             run.display()
@@ -212,10 +209,41 @@ fn check_same_files(run: &Path, rerun: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// A file of a rerun that the run has under the same name, and not with the same content. Cells of one model may have
+/// weights of their own, so a name may stand for several.
+fn other_file<'f>(begun: &[WeightsDigest], rerun: &'f [WeightsDigest]) -> Option<&'f WeightsDigest> {
+    rerun.iter().find(|file| {
+        let mut known = begun.iter().filter(|known| known.name == file.name).peekable();
+        known.peek().is_some() && known.all(|known| known.blake3 != file.blake3)
+    })
+}
+
 fn summary_of(folder: &Path) -> anyhow::Result<Summary> {
     let path = RunDir::open(folder)?.summary();
     if !path.exists() {
         return Err(ReportError::NoSummary { path }.into());
     }
     Ok(read_document(&path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use specimen_record::Digest;
+
+    use super::*;
+
+    fn file(name: &str, file: &str, bytes: &str) -> WeightsDigest {
+        WeightsDigest { name: name.to_owned(), file: file.to_owned(), blake3: Digest::of(bytes.as_bytes()) }
+    }
+
+    #[test]
+    fn a_rerun_has_the_files_of_its_run_whatever_they_are_called_and_however_many_share_a_name() {
+        let run = [file("x target", "a", "1"), file("x target", "b", "2"), file("y target", "c", "3")];
+        let moved = [file("y target", "copy", "3"), file("x target", "b", "2"), file("x target", "a", "1")];
+        assert_eq!(other_file(&run, &moved), None);
+        // What only the rerun has is no other file: a metric may have been added.
+        assert_eq!(other_file(&run, &[file("clip", "d", "4")]), None);
+        let other = [file("x target", "a", "1"), file("x target", "b", "5")];
+        assert_eq!(other_file(&run, &other), Some(&other[1]));
+    }
 }

@@ -44,14 +44,14 @@ pub(crate) fn merge(args: &MergeArgs, console: &Console) -> anyhow::Result<()> {
     match manifest.sealed {
         Some(seal) if seal.result_digest == merged.result_digest => {
             if !run.summary().exists() {
-                console.say("merged; the summary is not here: `run --resume` makes it");
+                console.say("merged; the summary is not here: `run --resume` (of an import: `score`) makes it");
             }
         }
         Some(seal) => console.warn(format!(
             "the manifest was sealed with another result ({}); its summary is out of date; continue with `run --resume`",
             seal.result_digest
         )),
-        None => console.say("merged; scores and summary are made by `run --resume`"),
+        None => console.say("merged; scores and summary are made by `run --resume` (of an import: `score`)"),
     }
     let answered = Answer {
         schema: 1,

@@ -11,7 +11,7 @@ use specimen_datasets::{DatasetError, data_root::DataRoot};
 use specimen_experiments::{
     array_shape::{ArrayShape, MAX_ARRAY_SIZE, max_array_size},
     bandwidth::{self, Bandwidth, TimeBound},
-    estimate::{Estimate, JudgedBy, Missing},
+    estimate::{Estimate, JudgedBy},
     plan::Plan,
     prompts,
     slurm::SlurmSpec,
@@ -148,7 +148,10 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
     };
     match console.format() {
         Format::Json => answer_json(&answered),
-        Format::Human => answer(&human(&answered, &args.spec.spec.display().to_string())),
+        Format::Human => {
+            let name = args.spec.spec.display().to_string();
+            answer(&human(&answered, &name, needs_folder(&plan.spec, root.as_ref())))
+        }
     }
 }
 
@@ -166,16 +169,20 @@ fn without_prompts(
     estimate.memory_bytes = requirements::memory(spec);
     let prompts = requirements::absent_prompts(spec, root);
     estimate.missing = prompts.into_iter().chain(requirements::missing(spec, root)).collect();
-    Ok(format!("{estimate}{}", to_fetch(&estimate, name)))
+    Ok(format!("{estimate}{}", to_fetch(&estimate, name, needs_folder(spec, root))))
+}
+
+/// Whether files of datasets are to be fetched and there is no folder for them.
+fn needs_folder(spec: &Spec, root: Option<&DataRoot>) -> bool {
+    root.is_none() && !requirements::absent_items(spec, root).is_empty()
 }
 
 /// How much of what is missing one command fetches, and the command; empty where nothing is to be fetched.
-fn to_fetch(estimate: &Estimate, spec: &str) -> String {
+fn to_fetch(estimate: &Estimate, spec: &str, needs_folder: bool) -> String {
     estimate.to_fetch().map_or_else(String::new, |size| {
         let is_all = estimate.missing.iter().all(|missing| missing.fetch.is_some());
         let rest = if is_all { "" } else { ", besides what the lines above ask of you" };
-        let needs_folder = |missing: &Missing| missing.fetch.is_some() && missing.remedy.contains(DATA_VARIABLE);
-        let folder = match estimate.missing.iter().any(needs_folder) {
+        let folder = match needs_folder {
             true => format!("set {DATA_VARIABLE} to a folder for data, and "),
             false => String::new(),
         };
@@ -238,8 +245,8 @@ fn item_lines(plan: &Plan) -> Vec<ItemLine<'_>> {
     plan.items.iter().map(line).collect()
 }
 
-fn human(answer: &PlanAnswer<'_>, spec: &str) -> String {
-    let mut text = format!("{}{}", answer.estimate, to_fetch(&answer.estimate, spec));
+fn human(answer: &PlanAnswer<'_>, spec: &str, needs_folder: bool) -> String {
+    let mut text = format!("{}{}", answer.estimate, to_fetch(&answer.estimate, spec, needs_folder));
     let width = answer.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
     for cell in &answer.cells {
         let CellLine { name, model, method, n_items, .. } = cell;

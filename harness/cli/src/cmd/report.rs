@@ -72,7 +72,7 @@ pub struct FigureArgs {
 #[derive(Debug, Args)]
 pub struct Look {
     /// Metric on the quality axis of the figure: its difference from the baseline for `target-nll`, its value
-    /// for any other [default: the metric that most cells have; of equals target-nll, else the first]
+    /// for any other [default: the metric by which the most cells can be drawn; of equals target-nll, else the first]
     #[arg(long, value_name = "METRIC")]
     pub quality: Option<String>,
     #[command(flatten)]
@@ -308,9 +308,15 @@ fn quality(summary: &Summary, look: &Look) -> Quality {
 /// The metric by which the most cells can be drawn: the likelihood under the target if it is one of those, else the first of
 /// the run.
 pub(crate) fn default_quality(summary: &Summary) -> Quality {
-    let metrics = || summary.cells.iter().flat_map(|cell| &cell.metrics).map(|metric| metric.metric.as_str());
-    let first = metrics().find(|name| *name == DEFAULT_QUALITY).into_iter().chain(metrics()).map(quality_by);
-    let drawn = first.map(|quality| (n_drawn(summary, &quality).unwrap_or(0), quality));
+    let mut names: Vec<&str> = Vec::new();
+    for metric in summary.cells.iter().flat_map(|cell| &cell.metrics) {
+        if !names.contains(&metric.metric.as_str()) {
+            names.push(&metric.metric);
+        }
+    }
+    names.sort_by_key(|name| *name != DEFAULT_QUALITY);
+    let drawn = names.into_iter().map(quality_by);
+    let drawn = drawn.map(|quality| (n_drawn(summary, &quality).unwrap_or(0), quality));
     // Of equal ones the first.
     let most = drawn.reduce(|best, next| if next.0 > best.0 { next } else { best });
     most.map_or_else(|| quality_by(DEFAULT_QUALITY), |(_, quality)| quality)

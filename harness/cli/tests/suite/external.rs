@@ -339,7 +339,7 @@ fn a_finished_run_does_not_pass_for_one_of_a_script_that_changed_since() {
     desk.fails(
         &[&gate[..], &["other"]].concat(),
         1,
-        &["other: ", "program.sh", "is another file than that of run"],
+        &["other: ", "program.sh", "has other content than that of run"],
     );
 }
 
@@ -356,6 +356,10 @@ fn a_tuning_names_the_command_of_another_programs_setting() {
     let method = |name: &str| settings.iter().find(|known| known["name"] == name).unwrap()["method"].clone();
     assert!(method("good").as_str().unwrap().starts_with("external: sh -c "), "{trace}");
     assert!(ran.out.contains("It is external: sh -c "), "{}", ran.out);
+    // The decoding of another program has no time of its own: the bound is kept, and nothing can be ranked.
+    let ran = desk.run(&["tune", &spec, "--objective", "speedup", "--subject-to", "nfe<=ar", "--out", "t2"]);
+    let none = "No setting can be chosen: on 12 prompts 2 settings are within the budget, without a value of the objective.";
+    assert!(ran.out.contains(none) && ran.out.contains("see speedup_e2e"), "{}{}", ran.out, ran.err);
 }
 
 #[test]

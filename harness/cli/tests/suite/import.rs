@@ -363,7 +363,7 @@ fn a_prompt_given_twice_while_another_is_missing_is_said() {
     let desk = Desk::new();
     let table = folder(&desk);
     let even = desk.succeeds(&import(&table, &["--out", "even"])).err;
-    assert!(!even.contains("most prompts"), "{even}");
+    assert!(!even.contains("as many images"), "{even}");
     let mut text = String::from("file,prompt_id,prompt,seconds,cell\n");
     for (file, prompt, cell) in [
         ("ar/0", 0, "ar"),

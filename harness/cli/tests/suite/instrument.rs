@@ -156,7 +156,10 @@ fn the_status_of_a_run_is_told_before_and_after_its_end() {
     assert!(desk.succeeds(&["merge", "r"]).out.contains("records 36, 0 of them failed"));
     fs::remove_file(desk.path("r/merged/summary.json")).unwrap();
     let lost = desk.succeeds(&["merge", "r"]).err;
-    assert!(lost.contains("the summary is not here: `run --resume` makes it"), "{lost}");
+    assert!(
+        lost.contains("the summary is not here: `run --resume` (of an import: `score`) makes it"),
+        "{lost}"
+    );
     run(&desk, "r", &["--resume"]);
 
     // One image of a timed block is lost: the others of the block are there, and are made again with it.

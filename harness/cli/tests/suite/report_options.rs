@@ -52,6 +52,7 @@ fn a_table_has_the_columns_that_were_named_in_their_order() {
     desk.fails(&["report", "a", "--columns", "fid"], 2, &["--columns: no column `fid`", "NFE"]);
     let interval = "no column `speedup_lo`; the table has the interval in the column `speedup`";
     desk.fails(&["report", "a", "--columns", "speedup_lo"], 2, &[interval]);
+    desk.fails(&["report", "a", "--columns", "n_lo"], 2, &["no column `n_lo`; the table has output, "]);
     desk.succeeds(&["report", "a", "--columns", "n_failed,nfe"]);
     let markdown = fs::read_to_string(desk.path("a/report/table.md")).unwrap();
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();

@@ -82,6 +82,14 @@ fn a_plan_tells_what_one_command_fetches_from_what_a_person_must() {
 }
 
 #[test]
+fn a_plan_whose_prompts_alone_are_of_a_dataset_says_that_a_fetch_needs_a_folder() {
+    let desk = Desk::new();
+    let ran = desk.run(&["plan", &spec("real/parti_plan.toml")]);
+    let folder = "; set SPECIMEN_DATA to a folder for data, and fetch it with:";
+    assert!(ran.code == 4 && ran.out.contains(folder), "{}{}", ran.out, ran.err);
+}
+
+#[test]
 fn a_plan_warns_of_what_will_be_missing() {
     let desk = Desk::new();
     let warnings = desk.json(&["plan", &spec("quickstart.toml")])["warnings"].clone();

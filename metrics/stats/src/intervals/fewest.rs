@@ -36,9 +36,9 @@ pub struct Undecided {
 }
 
 /// Returns the least number of observations, above those of `open`, whose interval at the two-sided `level` in (0, 1) no longer
-/// holds its value, if mean and spread stay as they are. The width shrinks as Student's t over the root of the observations, and
-/// what makes one side the longer as their inverse (the skewness of a mean: Hall, The Bootstrap and Edgeworth Expansion, 1992,
-/// chapter 3). A value beyond the end takes one observation more. `None` for more than a million, and for no number.
+/// holds its value, if mean and spread stay as they are. Half the width shrinks as Student's t over the root of the observations,
+/// and the share by which a side is longer or shorter than that as one over the root: the skewness of a mean (Hall, The
+/// Bootstrap and Edgeworth Expansion, 1992, chapter 3). `None` for more than a million, and for no number.
 ///
 /// # Errors
 /// Fewer than two observations, and a `level` outside (0, 1).
@@ -54,7 +54,8 @@ pub fn observations_to_decide(open: &Undecided, level: f64) -> Result<Option<u64
         });
     }
     let t = |n: u64| student_quantile(n - 1, 0.5 + level / 2.0);
-    let (t_now, skew) = (t(n)?, side / half - 1.0);
+    // An interval of no width has no sides that differ.
+    let (t_now, skew) = (t(n)?, if half == 0.0 { 0.0 } else { side / half - 1.0 });
     let decides = |more: u64| -> Result<bool, StatsError> {
         let shrunk = (n as f64 / more as f64).sqrt();
         Ok(half * t(more)? / t_now * shrunk * (1.0 + skew * shrunk) < distance)
@@ -81,8 +82,10 @@ mod tests {
         // t(.975) over the root of n, by SciPy: 1.0494356 at 6, 0.1556440 at 161, 0.1551556 at 162.
         assert_eq!(observations_to_decide(&even(6, 0.1553 / 1.049_435_6), 0.95).unwrap(), Some(162));
         assert_eq!(observations_to_decide(&even(6, 0.1557 / 1.049_435_6), 0.95).unwrap(), Some(161));
-        // A value at the end is past it with one more; one at the mean never is.
+        // A value at the end is past it with one more, and so is any where nothing is spread; one at the mean never is.
         assert_eq!(observations_to_decide(&even(6, 1.0), 0.95).unwrap(), Some(7));
+        let still = Undecided { side: 0.0, half: 0.0, ..even(6, 0.1) };
+        assert_eq!(observations_to_decide(&still, 0.95).unwrap(), Some(7));
         for never in [0.0, 1e-6, f64::NAN] {
             assert_eq!(observations_to_decide(&even(6, never), 0.95).unwrap(), None);
         }

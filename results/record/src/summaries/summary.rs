@@ -240,7 +240,8 @@ pub struct Pooled {
     pub drafts: Option<f64>,
 }
 
-/// Mean seconds per image; null when nothing was timed (the cell's `why` has `wall_s` then).
+/// Mean seconds per image, images of one prompt averaged first, as in speedups; null when nothing was timed (the cell's `why`
+/// has `wall_s` then).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WallSeconds {

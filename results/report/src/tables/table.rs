@@ -45,6 +45,8 @@ struct Builder<'c> {
     places: Vec<usize>,
     /// Heads of all columns, and their names in the CSV.
     known: Vec<(String, String)>,
+    /// Those of columns in which a value has an interval.
+    intervals: Vec<(String, String)>,
 }
 
 impl<'c> Builder<'c> {
@@ -80,6 +82,7 @@ impl<'c> Builder<'c> {
             wanted,
             places: Vec::new(),
             known: Vec::new(),
+            intervals: Vec::new(),
         };
         let methods = texts(&frame, "cell")?.iter().map(|text| Entry::plain(text)).collect();
         table.table.push(Column::text("method"), methods);
@@ -103,6 +106,13 @@ impl<'c> Builder<'c> {
             table.push_failed(summary);
         }
         for measure in &frame.measures {
+            let low = format!("{}_lo", measure.key());
+            for row in 0..frame.n_rows() {
+                if frame.number(&low, row)?.is_some() {
+                    table.intervals.push((measure.name(), measure.key()));
+                    break;
+                }
+            }
             if measure.is_column() || !wanted.is_empty() {
                 table.push_measure(summary, &frame, measure)?;
             }
@@ -130,9 +140,10 @@ impl<'c> Builder<'c> {
             // The methods are always there.
             if !self.wanted[at].eq_ignore_ascii_case("method") {
                 let name = self.wanted[at].clone();
-                let is_known = |end: &str| self.known.iter().any(|(head, key)| is_name(end, head, key));
-                let of_interval = name.strip_suffix("_lo").or_else(|| name.strip_suffix("_hi"));
-                let known = match of_interval.filter(|end| is_known(end)) {
+                let lower = name.to_lowercase();
+                let of_interval = lower.strip_suffix("_lo").or_else(|| lower.strip_suffix("_hi"));
+                let has_one = |end: &&str| self.intervals.iter().any(|(head, key)| is_name(end, head, key));
+                let known = match of_interval.filter(has_one) {
                     Some(value) => format!("the interval in the column `{value}`"),
                     None => known_names(&name, self.known.iter().map(|(head, _)| head.as_str())),
                 };

@@ -225,7 +225,15 @@ impl Tuning {
             }
             Some(Verdict::NoneMeets { nearest, also, earlier, undecided, open }) => {
                 let n = self.n_judged();
+                let without = self.without_objective();
                 let mut said = match undecided.is_empty() && open.is_empty() {
+                    _ if !without.is_empty() => format!(
+                        "No setting can be chosen: on {n} prompts {} within the budget, without a value of the objective.",
+                        match without.as_slice() {
+                            [only] => format!("`{only}` is"),
+                            several => format!("{} settings are", several.len()),
+                        }
+                    ),
                     true => format!(
                         "No setting meets the budget: on {n} prompts each misses a bound for certain."
                     ),
@@ -261,6 +269,15 @@ impl Tuning {
                 said
             }
         }
+    }
+
+    /// Settings of the last rung that meet the budget and have no value of the objective.
+    fn without_objective(&self) -> Vec<&str> {
+        let last = self.rungs.last().map(|rung| rung.trials.as_slice()).unwrap_or_default();
+        let is_without = |placed: &&RankedTrial| {
+            placed.standing == BudgetStatus::Meets && placed.trial.objective.value.is_none()
+        };
+        last.iter().filter(is_without).map(|placed| placed.trial.setting.as_str()).collect()
     }
 
     /// Which bounds of the chosen setting the held-out prompts leave open, in a sentence that begins with a space.

@@ -103,6 +103,14 @@ fn a_speedup_that_only_one_side_has_is_named_with_the_reason() {
     assert_eq!(why(pair("ar", "tree")), speedup("A's ar is the baseline of its run"));
     assert_eq!(why(pair("tree", "ar")), speedup("B's ar is the baseline of its run"));
     assert_eq!(why(pair("ar", "ar")), []);
+
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
+    let mut alone = run.clone();
+    alone.summary.cells[1].baseline = None;
+    let options = Options { cells: vec![("chain".into(), "chain".into())], ..Options::default() };
+    let refused = compare(&run, &alone, &options).unwrap().refused;
+    assert_eq!(why(refused), speedup("B's chain has no baseline"));
 }
 
 #[test]

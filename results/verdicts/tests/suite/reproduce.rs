@@ -8,6 +8,7 @@ use std::path::Path;
 use fixture::run::Made;
 use insta::assert_snapshot;
 use specimen_record::{ItemKey, MetricFile, read_document, write_document};
+use specimen_stats::student::student_quantile;
 use specimen_table::Rank;
 use specimen_verdicts::compare::comparison::{Scale, estimate};
 use specimen_verdicts::papers;
@@ -362,15 +363,19 @@ fn an_undecided_claim_says_how_many_prompts_would_decide_it() {
     let of = |cell: &str| run.by_prompt(cell, "accepted_per_step");
     let ratio = estimate(&of("tree"), &of("chain"), Scale::Ratio, seed).unwrap().unwrap();
     let [low, high] = ratio.ci95.unwrap();
-    // The edge of the claim is a tenth of the interval's width from the value. By SciPy, t(.975) over the root of n is 0.42227 at
-    // 24 prompts, and below a fifth of it from 542 prompts on; that this side is the longer one now takes few more.
-    let (value, half) = (ratio.value - 1.0, (high - low) / 2.0);
-    assert!(1.0 < (high - ratio.value) / half && (high - ratio.value) / half < 1.1, "{ratio:?}");
+    // The edge of the claim is a tenth of the interval's width from the value: with equal sides, 542 prompts by SciPy.
+    let (value, side, half) = (ratio.value - 1.0, high - ratio.value, (high - low) / 2.0);
     let within = value + half / 5.0;
+    let end = |n: u64| {
+        let (shrunk, t) = ((24.0 / n as f64).sqrt(), |n: u64| student_quantile(n - 1, 0.975).unwrap());
+        half * t(n) / t(24) * shrunk * (1.0 + (side / half - 1.0) * shrunk)
+    };
+    let expected = (25..).find(|n| end(*n) < half / 5.0);
+    assert!(expected > Some(542), "{ratio:?}");
     let cells = vec!["chain".to_owned(), "tree".to_owned()];
     let found = tested_on("tiny", &run, "accepted_per_step", Test::Alike { cells, within });
     assert_eq!(found.verdict, ClaimVerdict::NotTestable, "{found:?}");
-    assert!(found.prompts_to_decide.is_some_and(|n| (543..565).contains(&n)), "{found:?}");
+    assert_eq!(found.prompts_to_decide, expected, "{found:?}");
 }
 
 #[test]
