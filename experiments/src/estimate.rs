@@ -44,7 +44,7 @@ pub struct Estimate {
     /// How many images are decoded together: every number that a cell has, in ascending order; 1 where they are made one by one.
     #[serde(default)]
     pub batches: BTreeSet<usize>,
-    /// At most this many bytes will be written; `None` if a model's footprint is unknown.
+    /// At most this many bytes of images and their rows will be written; `None` if a model's footprint is unknown.
     pub disk_bytes: Option<u64>,
     /// Memory of one worker, where the caller can tell from history or a probe.
     pub memory_bytes: Option<u64>,
@@ -188,7 +188,7 @@ impl fmt::Display for Estimate {
         writeln!(f, "warm-up {} images per worker", self.n_warmup_per_worker)?;
         match self.disk_bytes {
             _ if self.n_prompts == 0 => writeln!(f, "disk    unknown without the prompts")?,
-            Some(bytes) => writeln!(f, "disk    at most {}, besides the report", human_bytes(bytes))?,
+            Some(bytes) => writeln!(f, "disk    at most {} for images and their rows", human_bytes(bytes))?,
             None => writeln!(f, "disk    unknown: the size of a model's images is not known")?,
         }
         match self.memory_bytes {

@@ -446,7 +446,7 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
                     cells   4, 3 timed\n\
                     items   80 in 6 blocks, over 10 prompts\n\
                     warm-up 6 images per worker\n\
-                    disk    at most 1.7 MB, besides the report\n\
+                    disk    at most 1.7 MB for images and their rows\n\
                     memory  about 262.0 MB per worker\n\
                     time    about 61 s of work, as the earlier run in its folder took\n\
                     bound   46 min at 0.01 TB/s (as given) of work\n\
