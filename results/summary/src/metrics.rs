@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn groups_of_other_sizes_count_alike_in_a_difference_and_roundings_in_none() {
-        let resamples = BootstrapPlan::new(1, 100, 0.95).unwrap();
+        let resamples = BootstrapPlan::new(1, 2000, 0.95).unwrap();
         let against = |added: fn(u32) -> f64| {
             versus(&scored("x", added), &scored("ar", |_| 0.0), &resamples).unwrap().unwrap()
         };
