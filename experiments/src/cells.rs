@@ -184,7 +184,19 @@ fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {
 
 fn configured<T: DeserializeOwned>(node: &Node, path: &str) -> Result<T, SpecError> {
     T::deserialize(node.to_json()).map_err(|error| {
-        Fault::Method { path: path.to_owned(), reason: plain_words(&error.to_string()) }
-            .at(node.place.clone())
+        let reason = error.to_string();
+        let mut tables = node.entries().iter().filter(|entry| !entry.node.entries().is_empty());
+        // What serde says of a table in place of a name does not say which key has it.
+        match (tables.next(), tables.next()) {
+            (Some(entry), None) if reason.contains("map with a single key") => Fault::Method {
+                path: format!("{path}.{}", entry.key),
+                reason: format!(
+                    "found a table, expected a name in quotes; what belongs to it stands next to `{}`",
+                    entry.key
+                ),
+            }
+            .at(entry.node.place.clone()),
+            _ => Fault::Method { path: path.to_owned(), reason: plain_words(&reason) }.at(node.place.clone()),
+        }
     })
 }

@@ -382,6 +382,13 @@ fn a_rule_or_schedule_that_is_none_is_refused_where_it_stands() {
         schedule.starts_with("s.toml:24:12: `cell.sd.schedule`: there is no `sometimes`; expected one of"),
         "{schedule}"
     );
+    let table =
+        SOUND.replace("kind = \"always\"", "kind = \"vvs\", trigger = { kind = \"interval\", every = 5 }");
+    assert_eq!(
+        message(&table),
+        "s.toml:24:38: `cell.sd.schedule.trigger`: found a table, expected a name in quotes; what belongs to it stands next \
+         to `trigger`"
+    );
     let twice = message(
         &SOUND.replace("{ kind = \"lossless\" }", "{ kind = \"lossless\" }, { kind = \"lossless\" }"),
     );

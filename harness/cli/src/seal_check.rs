@@ -156,7 +156,7 @@ pub(crate) fn remedy(complaint: &str) -> &'static str {
         ("/diagnostics/", "continue with `run --resume`, which makes them again"),
         ("/plan.json", "remove the file and continue with `run --resume`, which writes it again"),
         ("/merged/", "continue with `run --resume`, which merges again"),
-        ("is not sealed", "continue with `run --resume`"),
+        ("is not sealed", "continue with `run --resume` (an import: with `score`)"),
     ];
     let found = mends.into_iter().find(|(place, _)| complaint.contains(place));
     found.map_or(FROM_A_COPY, |(_, mend)| mend)

@@ -243,3 +243,29 @@ fn one_pair_or_a_time_of_zero_has_no_interval() {
     assert!(BootstrapPlan::new(1, 2000, 95.0).is_err());
     assert!(detectable_difference(f64::NAN, 9).is_err());
 }
+
+/// The interval of the mean difference of scores in whole numbers of `unit`, in that unit.
+fn interval_in(unit: f64, scores: &[(i32, i32)]) -> Interval {
+    let side =
+        |of: fn(&(i32, i32)) -> i32| scores.iter().map(move |pair| f64::from(of(pair)) * unit).enumerate();
+    let found = Paired::join(side(|pair| pair.0), side(|pair| pair.1)).unwrap();
+    let interval = found.mean_difference(&plan(7, 0.95)).unwrap().interval.unwrap();
+    Interval { lower: interval.lower / unit, upper: interval.upper / unit, ..interval }
+}
+
+#[test]
+fn rounding_breaks_no_tie_between_resamples_and_moves_no_end_off_zero() {
+    let symmetric = [(3, 3), (4, 4), (4, 3), (5, 5), (4, 4), (3, 3), (3, 4), (4, 4)];
+    let leaning = [(4, 4), (3, 3), (4, 3), (5, 5), (4, 4), (3, 4), (2, 4), (4, 4)];
+    let drawn: Vec<(i32, i32)> = (0..24).map(|at| (3, 3 + [0, 0, 1, -1, 2, 0][at % 6])).collect();
+    for scores in [&symmetric[..], &leaning, &drawn] {
+        // Fifths, such as shares of five attributes, have sums with rounding; whole numbers have none.
+        let (whole, fifths) = (interval_in(1.0, scores), interval_in(0.2, scores));
+        for (whole, fifth) in [(whole.lower, fifths.lower), (whole.upper, fifths.upper)] {
+            assert!((whole - fifth).abs() < 1e-9, "{whole} in whole numbers, {fifth} in fifths: {scores:?}");
+            assert_eq!((whole < 0.0, whole > 0.0), (fifth < 0.0, fifth > 0.0), "{scores:?}");
+        }
+    }
+    let even = interval_in(0.2, &symmetric);
+    assert!((even.lower + even.upper).abs() < 1e-9 && even.upper > 0.0, "{even:?}");
+}

@@ -28,12 +28,14 @@ pub fn ranks<G: Ord>(rivals: &[Option<(G, f64)>], higher_is_better: bool) -> Vec
             values.reverse();
         }
     }
+    // Means of the same scores in another order differ by rounding.
+    let is_tie = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs());
     let place = |(group, value): &(G, f64)| {
         let values = &groups[group];
-        let Some(second) = values.iter().find(|other| **other != values[0]) else { return Rank::None };
+        let Some(second) = values.iter().find(|other| !is_tie(**other, values[0])) else { return Rank::None };
         match *value {
-            best if best == values[0] => Rank::Best,
-            next if next == *second && values.len() > 2 => Rank::Second,
+            best if is_tie(best, values[0]) => Rank::Best,
+            next if is_tie(next, *second) && values.len() > 2 => Rank::Second,
             _ => Rank::None,
         }
     };
@@ -58,6 +60,8 @@ mod tests {
         check(&[Some(1.0), Some(2.0)], true, &[No, Best]);
         check(&[Some(1.0)], true, &[No]);
         check(&[Some(2.0), Some(2.0), Some(2.0)], true, &[No, No, No]);
+        // A sum in another order.
+        check(&[Some(0.1 + 0.2), Some(0.3), Some(0.2)], true, &[Best, Best, Second]);
         check(&[], true, &[]);
     }
 

@@ -211,7 +211,10 @@ fn check_same_files(run: &Path, rerun: &Path) -> anyhow::Result<()> {
 
 /// A file of a rerun that the run has under the same name, and not with the same content. Cells of one model may have
 /// weights of their own, so a name may stand for several.
-fn other_file<'f>(begun: &[WeightsDigest], rerun: &'f [WeightsDigest]) -> Option<&'f WeightsDigest> {
+pub(crate) fn other_file<'f>(
+    begun: &[WeightsDigest],
+    rerun: &'f [WeightsDigest],
+) -> Option<&'f WeightsDigest> {
     rerun.iter().find(|file| {
         let mut known = begun.iter().filter(|known| known.name == file.name).peekable();
         known.peek().is_some() && known.all(|known| known.blake3 != file.blake3)

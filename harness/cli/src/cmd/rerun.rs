@@ -9,12 +9,17 @@ use specimen_record::{Manifest, RunDir, read_document};
 use specimen_runner::plan::stored_plan::plan_of;
 use specimen_runner::{
     driver::{self, Options, events::DriverEvent, local::Local},
+    images::external_processes::files_of,
     process::stop_request::StopRequest,
 };
 
 use crate::{
-    cmd::run::{is_finished, left, n_cores, to_make},
+    cmd::{
+        gate::other_file,
+        run::{is_finished, left, n_cores, to_make},
+    },
     console::Console,
+    exit::CliError,
     progress::Progress,
     provenance,
     spec_args::data_root,
@@ -27,6 +32,16 @@ pub(crate) fn rerun(folder: &Path, number: usize, console: &Console) -> anyhow::
     let spec: Spec = serde_json::from_value(manifest.spec).with_context(|| {
         format!("{}: another version of the program wrote the manifest's spec", folder.display())
     })?;
+    // A rerun of another script confirms nothing, so it is not made.
+    if let Some(file) = other_file(&manifest.weights, &files_of(&spec)?) {
+        return Err(CliError::Mismatch(format!(
+            "{} has other content than it had for {}: a rerun confirms nothing of other files; restore the file, or make a \
+             new run",
+            file.name,
+            folder.display()
+        ))
+        .into());
+    }
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     run(spec, &folder.with_file_name(format!("{name}.rerun-{number}")), console)
 }

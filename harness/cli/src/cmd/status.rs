@@ -219,6 +219,10 @@ fn human(status: &Status) -> String {
             say("state   running on the cluster, no driver waits for it; continue with `run --resume`"
                 .to_owned())
         }
+        // A scoring that failed or was stopped leaves an import without its seal.
+        None if status.state == "incomplete" && status.is_imported => {
+            say("state   incomplete: not scored to the end; `specimen score` ends it".to_owned())
+        }
         None if status.state == "incomplete" => {
             say("state   incomplete; continue with `run --resume`".to_owned())
         }
@@ -295,6 +299,10 @@ mod tests {
         assert!(human(&status).contains("left    unknown: cell casc has no image with a time yet\n"));
         status.seconds_left = Some(2.0);
         assert!(human(&status).contains("left    about 2 s of one worker\n"));
+        status.is_imported = true;
+        assert!(
+            human(&status).contains("state   incomplete: not scored to the end; `specimen score` ends it\n")
+        );
         (status.n_missing, status.n_items) = (0, 8);
         assert!(!human(&status).contains("left"));
     }

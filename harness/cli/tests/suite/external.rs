@@ -341,6 +341,12 @@ fn a_finished_run_does_not_pass_for_one_of_a_script_that_changed_since() {
         1,
         &["other: ", "program.sh", "has other content than that of run"],
     );
+    // One that `gate` would make itself is refused before it is made.
+    let failing = "schema = 1\n[[rule]]\ncells = [\"good\"]\nmeasure = \"nfe\"\nkind = \"window\"\nlow = 1e6\nhigh = 2e6\nconfirm = 1";
+    let rules = desk.file("failing.toml", failing);
+    let program = "program.sh has other content than it had for run";
+    desk.fails(&[&gate[..], &["--rules", &rules, "--rerun"]].concat(), 1, &[program]);
+    assert!(!desk.path("run.rerun-1").exists());
 }
 
 #[test]

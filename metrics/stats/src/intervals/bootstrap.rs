@@ -26,6 +26,9 @@ pub const N_RESAMPLES: usize = 4000;
 /// The most observations of which all resamples are made: 6,435 that differ, of 16,777,216.
 pub const MOST_ENUMERATED: usize = 8;
 
+/// Sums of the same terms in another order differ by rounding: up to this share of the largest replicate.
+const ROUNDING: f64 = 1e-12;
+
 /// How to resample. There is no default seed.
 // Invariant: `n_resamples >= MIN_RESAMPLES`, `0 < level < 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,10 +95,11 @@ pub fn bootstrap(
     let all: Vec<usize> = (0..n).collect();
     let value = statistic(&all);
     require_finite("bootstrap: statistic", &[value])?;
-    let replicates = match n <= MOST_ENUMERATED {
+    let mut replicates = match n <= MOST_ENUMERATED {
         true => Replicates::all(n, &statistic)?,
         false => Replicates::drawn(n, plan, &statistic)?,
     };
+    let value = replicates.without_rounding(value);
     let acceleration = jackknife_acceleration(n, &statistic)?;
     let bias = replicates.bias_correction(value)?;
     let tail = expanded_tail(n, (1.0 - plan.level) / 2.0)?;
@@ -176,6 +180,18 @@ impl Replicates {
         });
         let up_to = up_to.collect();
         Self { values: weighted.into_iter().map(|(value, _)| value).collect(), up_to, standard_error }
+    }
+
+    /// Takes what differs from `value` or from 0 by rounding alone for it: such resamples are ties, and an end at 0 is neither
+    /// above nor below it. Returns `value`, which may be such a 0.
+    fn without_rounding(&mut self, value: f64) -> f64 {
+        let size = self.values.iter().map(|x| x.abs()).fold(value.abs(), f64::max);
+        let is_near = |x: f64, whole: f64| (x - whole).abs() <= ROUNDING * size;
+        let value = if is_near(value, 0.0) { 0.0 } else { value };
+        for x in &mut self.values {
+            *x = [value, 0.0].into_iter().find(|whole| is_near(*x, *whole)).unwrap_or(*x);
+        }
+        value
     }
 
     fn n_resamples(&self) -> u64 {

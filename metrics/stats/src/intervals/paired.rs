@@ -151,9 +151,12 @@ impl<K> Paired<K> {
     /// Fewer than two pairs.
     pub fn mean_difference(&self, plan: &BootstrapPlan) -> Result<MeanDifference, StatsError> {
         let differences: Vec<f64> = self.differences().collect();
-        let value = arithmetic_mean(&differences)?;
         let sides = self.baseline.iter().chain(&self.method).map(|value| value.abs());
         let is_still = is_constant(&differences, sides.fold(0.0, f64::max));
+        let resampled = bootstrap(differences.len(), plan, |chosen| {
+            chosen.iter().map(|&i| differences[i]).sum::<f64>() / chosen.len() as f64
+        })?;
+        let value = resampled.value;
         let standard_error = if is_still { 0.0 } else { standard_error(&differences)? };
         let (z, p) = if standard_error > 0.0 {
             let z = value / standard_error;
@@ -161,9 +164,6 @@ impl<K> Paired<K> {
         } else {
             (None, None)
         };
-        let resampled = bootstrap(differences.len(), plan, |chosen| {
-            chosen.iter().map(|&i| differences[i]).sum::<f64>() / chosen.len() as f64
-        })?;
         Ok(MeanDifference {
             value,
             standard_error,

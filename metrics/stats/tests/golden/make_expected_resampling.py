@@ -3,7 +3,8 @@ python make_expected_resampling.py > expected_resampling.json
 
 Needs scipy (normal and binomial laws). The stream is SplitMix64 from a scrambled seed, as `counter_rng.rs` says; resample
 `r` of `n` observations draws its slot `s` with counter `r n + s`; of few observations all resamples are made. The interval is BCa (Efron 1987) with the tails of
-Student's t to the third order (Abramowitz and Stegun 26.7.5), widened by sqrt(n / (n - 1)).
+Student's t to the third order (Abramowitz and Stegun 26.7.5), widened by sqrt(n / (n - 1)). Which resamples are below the
+value, and which are ties, is counted with fractions: sums in floating point break ties by their order.
 """
 
 import itertools
@@ -47,16 +48,20 @@ def drawn_resamples(n, seed, resamples):
         yield [(bits(seed, r * n + s) * n) >> 64 for s in range(n)]
 
 
-def bootstrap(values, statistic, chosen, level, is_drawn=True):
-    """`chosen`: the indices of each resample. All resamples are a population, those drawn are a sample of it."""
+def bootstrap(values, statistic, exact, chosen, level, is_drawn=True):
+    """`chosen`: the indices of each resample. All resamples are a population, those drawn are a sample of it. `exact` of
+    fractions orders resamples as `statistic` does."""
     n = len(values)
-    value = statistic(values)
+    fractions = [Fraction(str(value)) for value in values]
+    value, of_all = statistic(values), exact(fractions)
+    chosen = list(chosen)
     drawn = [statistic([values[i] for i in indices]) for indices in chosen]
+    places = [exact([fractions[i] for i in indices]) for indices in chosen]
     resamples = len(drawn)
     mean = sum(drawn) / resamples
     error = math.sqrt(sum((x - mean) ** 2 for x in drawn) / (resamples - is_drawn))
     drawn.sort()
-    share = (sum(x < value for x in drawn) + sum(x <= value for x in drawn)) / 2
+    share = (sum(x < of_all for x in places) + sum(x <= of_all for x in places)) / 2
     bias = norm.ppf(min(max(share, 0.5), resamples - 0.5) / resamples)
     without = [statistic(values[:i] + values[i + 1 :]) for i in range(n)]
     centre = sum(without) / n
@@ -105,11 +110,12 @@ print(
         {
             "splitmix64_from_0": [finalise((k + 1) * GAMMA & MASK) for k in range(4)],
             "values": SKEWED,
-            "bootstrap_mean": bootstrap(SKEWED, mean, drawn_resamples(9, 5, 2000), 0.9),
-            "bootstrap_geometric_mean": bootstrap(SKEWED, geometric_mean, drawn_resamples(9, 6, 2000), 0.95),
-            # Sorted indices, so that one set of observations has one mean to the last digit.
+            "bootstrap_mean": bootstrap(SKEWED, mean, sum, drawn_resamples(9, 5, 2000), 0.9),
+            "bootstrap_geometric_mean": bootstrap(
+                SKEWED, geometric_mean, math.prod, drawn_resamples(9, 6, 2000), 0.95
+            ),
             "bootstrap_all_resamples": bootstrap(
-                SKEWED[3:], mean, map(sorted, itertools.product(range(6), repeat=6)), 0.95, is_drawn=False
+                SKEWED[3:], mean, sum, itertools.product(range(6), repeat=6), 0.95, is_drawn=False
             ),
             "medians": [
                 [level, n, median_interval([k * k * 0.5 for k in range(n)], level)]

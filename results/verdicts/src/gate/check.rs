@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use specimen_foundation::{names::nearest, text::first_named};
+use specimen_foundation::{
+    names::nearest,
+    text::{counted, first_named},
+};
 use specimen_record::{CellSummary, PlanFile, Summary, compare_json, described};
 
 use super::baseline::Baseline;
@@ -277,7 +280,11 @@ impl RuleCheck<'_> {
             return (true, Some(format!("{why}; it passes in rerun {}, so it does not count", at + 1)));
         }
         if reruns.len() >= asked {
-            let back = if asked > 0 { format!("; it fails in {asked} reruns too") } else { String::new() };
+            let back = if asked > 0 {
+                format!("; it fails in {} too", counted(asked, "rerun"))
+            } else {
+                String::new()
+            };
             return (false, Some(format!("{why}{back}")));
         }
         gate.reruns_wanted = gate.reruns_wanted.max(self.rule.confirm);

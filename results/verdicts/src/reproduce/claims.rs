@@ -183,10 +183,13 @@ pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim
     let order = [ClaimVerdict::NotComparable, ClaimVerdict::DoesNotHold, ClaimVerdict::NotTestable];
     let verdict = order.into_iter().find(|verdict| has(*verdict)).unwrap_or(ClaimVerdict::Holds);
     let open = || parts.iter().filter(|part| part.verdict == ClaimVerdict::NotTestable);
-    // The first part that fails refutes the claim; without one that leans that way all have to hold.
+    // The first part that fails refutes the claim. It holds as soon as all that is open does, which nothing open may lean
+    // against. The fewer prompts of both decide it.
     let refuting = parts.iter().filter(|part| part.is_against).filter_map(|part| part.prompts).min();
-    let holding = || open().map(|part| part.prompts).collect::<Option<Vec<u64>>>()?.into_iter().max();
-    let prompts_to_decide = refuting.or_else(holding).filter(|_| verdict == ClaimVerdict::NotTestable);
+    let may_hold = !open().any(|part| part.is_against);
+    let holding = open().map(|part| part.prompts).collect::<Option<Vec<u64>>>().filter(|_| may_hold);
+    let fewest = [refuting, holding.and_then(|all| all.into_iter().max())].into_iter().flatten().min();
+    let prompts_to_decide = fewest.filter(|_| verdict == ClaimVerdict::NotTestable);
     // Parts share their reason where it is one of their common cell.
     let mut said: Vec<String> = Vec::new();
     for part in parts {

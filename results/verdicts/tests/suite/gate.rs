@@ -225,6 +225,16 @@ fn a_slow_moment_counts_only_when_reruns_confirm_it() {
 }
 
 #[test]
+fn one_rerun_is_no_plural() {
+    let rules = Rules::parse("rules.toml", &RULES.replace("confirm = 2", "confirm = 1")).unwrap();
+    let mut slow = fixture::summary();
+    slow.cells[1].speedup.ci95 = Some([1.2, 1.3]);
+    slow.cells[1].speedup.value = Some(1.25);
+    let twice = check(&rules, &baseline(), &[slow.clone(), slow], Some("lab")).unwrap();
+    assert!(twice.failures().contains("it fails in 1 rerun too"), "{}", twice.failures());
+}
+
+#[test]
 fn another_protocol_a_lost_cell_and_a_lost_value_fail() {
     let mut run = fixture::summary();
     run.cells[1].metrics[0].protocol = "clip@v2".into();

@@ -5,6 +5,7 @@ mod ablation;
 mod compare;
 mod fixture;
 mod gate;
+mod prompts_to_decide;
 mod published;
 mod reproduce;
 mod tune;

@@ -8,9 +8,7 @@ use std::path::Path;
 use fixture::run::Made;
 use insta::assert_snapshot;
 use specimen_record::{ItemKey, MetricFile, read_document, write_document};
-use specimen_stats::student::student_quantile;
 use specimen_table::Rank;
-use specimen_verdicts::compare::comparison::{Scale, estimate};
 use specimen_verdicts::papers;
 use specimen_verdicts::reproduce::claims::{ClaimVerdict, TestedClaim, test};
 use specimen_verdicts::reproduce::overview::{claims_csv, counts_table, open_claims_table, values_csv};
@@ -204,7 +202,7 @@ fn tested(measure: &str, condition: Test) -> ClaimVerdict {
 }
 
 /// Tested as if `model` were the only model of the paper.
-fn tested_on(model: &str, run: &RunValues, measure: &str, condition: Test) -> TestedClaim {
+pub(crate) fn tested_on(model: &str, run: &RunValues, measure: &str, condition: Test) -> TestedClaim {
     tested_by(model, run, &[measure], condition)
 }
 
@@ -347,46 +345,6 @@ fn scores_that_differ_by_rounding_are_not_greater() {
     let test = Test::Greater { cell: "tree".to_owned(), than: vec!["chain".to_owned()] };
     let found = tested_on("tiny", &run, "clip", test);
     assert_eq!((found.verdict, found.prompts_to_decide), (ClaimVerdict::DoesNotHold, None), "{found:?}");
-}
-
-#[test]
-fn an_undecided_claim_says_how_many_prompts_would_decide_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
-    let seed = u64::from_str_radix(&run.summary.result_digest.as_str()[..16], 16).unwrap();
-    let of = |cell: &str| run.by_prompt(cell, "accepted_per_step");
-    let ratio = estimate(&of("tree"), &of("chain"), Scale::Ratio, seed).unwrap().unwrap();
-    let [low, high] = ratio.ci95.unwrap();
-    // The edge of the claim is a tenth of the interval's width from the value: with equal sides, 542 prompts by SciPy.
-    let (value, side, half) = (ratio.value - 1.0, high - ratio.value, (high - low) / 2.0);
-    let within = value + half / 5.0;
-    let end = |n: u64| {
-        let (shrunk, t) = ((24.0 / n as f64).sqrt(), |n: u64| student_quantile(n - 1, 0.975).unwrap());
-        half * t(n) / t(24) * shrunk * (1.0 + (side / half - 1.0) * shrunk)
-    };
-    let expected = (25..).find(|n| end(*n) < half / 5.0);
-    assert!(expected > Some(542), "{ratio:?}");
-    let cells = vec!["chain".to_owned(), "tree".to_owned()];
-    let found = tested_on("tiny", &run, "accepted_per_step", Test::Alike { cells, within });
-    assert_eq!(found.verdict, ClaimVerdict::NotTestable, "{found:?}");
-    assert_eq!(found.prompts_to_decide, expected, "{found:?}");
-}
-
-#[test]
-fn a_step_that_leans_down_may_refute_a_rise_before_its_ends_do() {
-    // The fixture's times differ by cell and image.
-    let accepted = vec![("ar", 0.0), ("low", 1.5), ("middle", 1.48), ("high", 1.498)];
-    let folder = tempfile::tempdir().unwrap();
-    let run = RunValues::read(&Made { accepted, ..Made::plain("run") }.write(folder.path())).unwrap();
-    let prompts = |test: Test| {
-        let found = tested_on("tiny", &run, "speedup", test);
-        assert_eq!(found.verdict, ClaimVerdict::NotTestable, "{found:?}");
-        found.prompts_to_decide.unwrap_or_else(|| panic!("{found:?}"))
-    };
-    let greater = |cell: &str| prompts(Test::Greater { cell: cell.into(), than: vec!["low".into()] });
-    let rises = prompts(Test::Rises { cells: ["low", "middle", "high"].map(String::from).to_vec() });
-    assert!(rises < greater("high"), "{rises}, {}", greater("high"));
-    assert_eq!(rises, greater("middle"));
 }
 
 #[test]
