@@ -244,12 +244,16 @@ fn one_pair_or_a_time_of_zero_has_no_interval() {
     assert!(detectable_difference(f64::NAN, 9).is_err());
 }
 
-/// The interval of the mean difference of scores in whole numbers of `unit`, in that unit.
-fn interval_in(unit: f64, scores: &[(i32, i32)]) -> Interval {
+/// Pairs of scores in whole numbers of `unit`.
+fn pairs_in(unit: f64, scores: &[(i32, i32)]) -> Paired<usize> {
     let side =
         |of: fn(&(i32, i32)) -> i32| scores.iter().map(move |pair| f64::from(of(pair)) * unit).enumerate();
-    let found = Paired::join(side(|pair| pair.0), side(|pair| pair.1)).unwrap();
-    let interval = found.mean_difference(&plan(7, 0.95)).unwrap().interval.unwrap();
+    Paired::join(side(|pair| pair.0), side(|pair| pair.1)).unwrap()
+}
+
+/// The interval of the mean difference of scores in whole numbers of `unit`, in that unit.
+fn interval_in(unit: f64, scores: &[(i32, i32)]) -> Interval {
+    let interval = pairs_in(unit, scores).mean_difference(&plan(7, 0.95)).unwrap().interval.unwrap();
     Interval { lower: interval.lower / unit, upper: interval.upper / unit, ..interval }
 }
 
@@ -264,6 +268,13 @@ fn rounding_breaks_no_tie_between_resamples_and_moves_no_end_off_zero() {
         for (whole, fifth) in [(whole.lower, fifths.lower), (whole.upper, fifths.upper)] {
             assert!((whole - fifth).abs() < 1e-9, "{whole} in whole numbers, {fifth} in fifths: {scores:?}");
             assert_eq!((whole < 0.0, whole > 0.0), (fifth < 0.0, fifth > 0.0), "{scores:?}");
+        }
+        let ratio =
+            |unit: f64| pairs_in(unit, scores).ratio_of_sums(&plan(7, 0.95)).unwrap().interval.unwrap();
+        let (whole, fifths) = (ratio(1.0), ratio(0.2));
+        for (whole, fifth) in [(whole.lower, fifths.lower), (whole.upper, fifths.upper)] {
+            assert!((whole - fifth).abs() < 1e-9, "{whole} in whole numbers, {fifth} in fifths: {scores:?}");
+            assert_eq!((whole < 1.0, whole > 1.0), (fifth < 1.0, fifth > 1.0), "{scores:?}");
         }
     }
     let even = interval_in(0.2, &symmetric);

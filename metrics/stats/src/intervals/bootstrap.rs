@@ -182,14 +182,16 @@ impl Replicates {
         Self { values: weighted.into_iter().map(|(value, _)| value).collect(), up_to, standard_error }
     }
 
-    /// Takes what differs from `value` or from 0 by rounding alone for it: such resamples are ties, and an end at 0 is neither
-    /// above nor below it. Returns `value`, which may be such a 0.
+    /// Takes what differs by rounding alone from `value`, or from 0 or 1, where a difference or a ratio says that nothing
+    /// differs, for that number: such resamples are ties, and such an end is on neither side. Returns `value` so.
     fn without_rounding(&mut self, value: f64) -> f64 {
         let size = self.values.iter().map(|x| x.abs()).fold(value.abs(), f64::max);
-        let is_near = |x: f64, whole: f64| (x - whole).abs() <= ROUNDING * size;
-        let value = if is_near(value, 0.0) { 0.0 } else { value };
+        let nearest = |x: f64, of: &[f64]| {
+            of.iter().copied().find(|near| (x - near).abs() <= ROUNDING * size).unwrap_or(x)
+        };
+        let value = nearest(value, &[0.0, 1.0]);
         for x in &mut self.values {
-            *x = [value, 0.0].into_iter().find(|whole| is_near(*x, *whole)).unwrap_or(*x);
+            *x = nearest(*x, &[value, 0.0, 1.0]);
         }
         value
     }

@@ -234,7 +234,9 @@ impl Pareto {
             _ => ((p.quality, p.quality_ci95), o.quality),
         };
         let [low, high] = ci95.unwrap_or([value, value]);
-        if self.better == Some(Better::Higher) { low > other } else { high < other }
+        // Means of the same scores in another order differ by rounding.
+        let is_above = |a: f64, b: f64| a - b > 1e-12 * a.abs().max(b.abs());
+        if self.better == Some(Better::Higher) { is_above(low, other) } else { is_above(other, high) }
     }
 
     /// Speedup and quality of each cell as the hypervolume counts them, exact cells with the quality of their baseline,
