@@ -137,7 +137,7 @@ pub(crate) fn few_images(summary: &Summary) -> Option<String> {
     };
     let not_reliable = |of: &str| (none..FEW, format!("intervals{of} from so few are not reliable"));
     let lines = [
-        (&of_all, too_few("a speedup or of a paired difference")),
+        (&of_all, too_few("a speedup, of a paired difference or of a mean by a bootstrap")),
         (&of_times, too_few("a speedup")),
         (&of_all, not_reliable("")),
         (&of_times, not_reliable(" of speedups")),

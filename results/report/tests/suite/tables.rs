@@ -244,7 +244,8 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
         cell.speedup.observations = Some(Observations { n, of: ObservedUnit::Prompts });
     }
     let text = table(&summary).unwrap().markdown();
-    assert!(text.contains("n = 5 prompts of sd-tree13: too few for an interval"), "{text}");
+    let line = "n = 5 prompts of sd-tree13: too few for an interval of a speedup, of a paired difference or of a mean by a bootstrap,";
+    assert!(text.contains(line), "{text}");
     let others = text.split("n = 6 prompts of ").nth(1).unwrap_or_else(|| panic!("{text}"));
     assert!(others.lines().next().unwrap().ends_with(": intervals from so few are not reliable."), "{text}");
     // Another program's images have whole times only, over the prompts that both programs drew.

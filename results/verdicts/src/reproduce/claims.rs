@@ -484,7 +484,7 @@ impl Tester<'_> {
         }))
     }
 
-    /// The cell's value; where it has none, why, and the images that the spec asks for before there is one.
+    /// The cell's value; where it has none, why, and how many images the spec asks for before there is one.
     fn summary_of(&self, measure: &str, cell: &str) -> Result<Known, Part> {
         let summary = self.run.summary.cell(cell);
         let found =
@@ -492,8 +492,10 @@ impl Tester<'_> {
         let why = found.why.unwrap_or_else(|| "there is no value".to_owned());
         let Some(value) = found.value else {
             let n_images = summary.map_or(0, |cell| cell.n_images);
-            let prompts = self.least_images(measure).filter(|least| n_images < *least);
-            return Err(Part { prompts, ..not_testable(format!("{measure} of {cell}: {why}")) });
+            // How many would decide is known of a value only.
+            let needed = self.least_images(measure).filter(|least| n_images < *least);
+            let needed = needed.map(|least| format!("; {least} images give a value, which may decide it"));
+            return Err(not_testable(format!("{measure} of {cell}: {why}{}", needed.unwrap_or_default())));
         };
         let n = found.observations.map_or(found.n, |observations| observations.n);
         Ok(Known { value, ci95: found.ci95, n })
