@@ -129,11 +129,14 @@ pub(crate) fn element(
             let names: Vec<&str> = items.iter().filter_map(Node::name).collect();
             let base = first.split_once('[').map(|(base, _)| base).filter(|base| names.contains(base));
             if let Some(base) = base {
+                let is_whole = |name: &String| name.matches('[').count() == name.matches(']').count();
+                let mut names = (1..=segments.len()).map(|n| segments[..n].join("."));
+                let name = names.find(is_whole).unwrap_or_else(|| first.to_owned());
                 return Err(Fault::NoSuchPath {
                     path: path.to_owned(),
                     reason: format!(
-                        "the cell is made of `{base}` by an axis and has no keys of its own; set a key of `{base}`, or \
-                         leave the cell out with [[exclude]]"
+                        "`{name}` is not written in the spec: cells that axes make of `{base}` have no keys of their own; \
+                         set a key of `{base}`, or leave such a cell out with [[exclude]]"
                     ),
                     nearest: None,
                     known: Vec::new(),

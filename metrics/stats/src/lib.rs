@@ -25,6 +25,7 @@
 //! ```
 
 pub mod error;
+pub mod rounding;
 pub mod statistic;
 
 mod files;
@@ -40,7 +41,7 @@ pub use intervals::{
     averages, bootstrap, counter_rng, fewest, jackknife, median_interval, numpy_random, order_statistics,
     outliers, paired,
 };
-pub use p_values::{chi_square_power, gamma, multiple_tests, normal, significance, student};
+pub use p_values::{chi_square_power, gamma, multiple_tests, normal, significance, student, t_power};
 pub use pictures::{psnr, ssim};
 pub(crate) use samples::{blocks, reflections, symmetric_eigenvalues, tridiagonal, unit_rows};
 pub use samples::{features, gaussian, moments};

@@ -7,6 +7,7 @@ use specimen_stats::counter_rng::CounterRng;
 use specimen_stats::normal::normal_quantile;
 use specimen_stats::paired::{Paired, detectable_difference, ratio_of_sums_change, scores_up_to_rounding};
 use specimen_stats::student::student_two_sided_p;
+use specimen_stats::t_power::{detectable_mean, t_power};
 
 fn plan(seed: u64, level: f64) -> BootstrapPlan {
     BootstrapPlan::new(seed, MIN_RESAMPLES, level).unwrap()
@@ -161,8 +162,8 @@ fn the_change_of_a_ratio_is_that_of_the_ratios_of_sums() {
     let error = (1.045_f64 / 3.0 / 4.0).sqrt();
     let expected = student_two_sided_p(3, 0.5 / error).unwrap();
     assert!((found.p.unwrap() - expected).abs() < 1e-12, "{found:?} {expected}");
-    // scipy.stats.t(3): ppf(.975) 3.1824463053, ppf(.8) 0.9784723124.
-    assert!((found.detectable - 4.160_918_618 * error).abs() < 1e-6, "{found:?}");
+    // scipy.stats.nct, see the test of detectable differences.
+    assert!((found.detectable - 4.255_898_687 * error).abs() < 1e-6, "{found:?}");
     let same = ratio_of_sums_change(&first, &first, &plan(1, 0.95)).unwrap();
     assert_eq!((same.change.value, same.p, same.detectable), (0.0, None, 0.0));
     let other = Paired::join([(0, 1.0), (9, 1.0)], [(0, 1.0), (9, 1.0)]).unwrap();
@@ -188,11 +189,40 @@ fn the_mean_difference_equals_the_worked_example() {
     let standard_error = (5.0_f64 / 12.0).sqrt();
     assert!((got.value - 2.5).abs() < 1e-15 && (got.standard_error - standard_error).abs() < 1e-15);
     assert!((got.z.unwrap() - 2.5 / standard_error).abs() < 1e-14);
-    // scipy.stats.t(3).isf(.025) + isf(.2).
-    assert!((got.detectable / standard_error - 4.160_918_618).abs() < 1e-8);
-    // The same of t(15), and of the normal distribution: 2.1314495456 + 0.8662449732, and 2.8015852181.
-    assert!((detectable_difference(1.0, 16).unwrap() - 2.997_694_519).abs() < 1e-8);
-    assert!((detectable_difference(1.0, 1_000_000).unwrap() - 2.801_585_218).abs() < 1e-5);
+    assert!((got.detectable / standard_error - 4.255_898_687).abs() < 1e-6);
+}
+
+#[test]
+fn the_detectable_difference_has_a_power_of_80_percent_by_the_noncentral_t() {
+    // scipy 1.17.1: the d at which nct.sf(c, n - 1, d) + nct.cdf(-c, n - 1, d) = 0.8, c = t.ppf(0.975, n - 1).
+    let expected = [
+        (2, 16.334_008_870),
+        (3, 5.653_489_266),
+        (4, 4.255_898_687),
+        (5, 3.761_059_554),
+        (6, 3.513_902_729),
+        (7, 3.366_894_897),
+        (8, 3.269_759_840),
+        (12, 3.078_388_676),
+        (16, 2.997_862_578),
+        (32, 2.892_201_501),
+        (100, 2.829_126_328),
+        (1000, 2.804_278_597),
+        (5000, 2.802_120_145),
+        (1_000_000, 2.801_584_478),
+    ];
+    for (n, expected) in expected {
+        let found = detectable_difference(1.0, n).unwrap();
+        assert!((found / expected - 1.0).abs() < 3e-8, "{n} pairs: {found} and not {expected}");
+        assert!((t_power(0.05, n as u64 - 1, expected).unwrap() - 0.8).abs() < 1e-8, "{n} pairs");
+    }
+    // nct.sf(c, 9, 1) + nct.cdf(-c, 9, 1); without a difference the level is what is found.
+    assert!((t_power(0.05, 9, 1.0).unwrap() - 0.145_949_950).abs() < 1e-8);
+    assert!((t_power(0.05, 9, -1.0).unwrap() - 0.145_949_950).abs() < 1e-8);
+    assert!((t_power(0.1, 9, 0.0).unwrap() - 0.1).abs() < 1e-10);
+    assert!((t_power(0.05, 1, 0.0).unwrap() - 0.05).abs() < 4e-6);
+    assert!(t_power(0.05, 0, 1.0).is_err() && t_power(0.05, 9, f64::NAN).is_err());
+    assert!(detectable_mean(0.0, 9).is_err() && detectable_mean(f64::NAN, 9).is_err());
 }
 
 #[test]

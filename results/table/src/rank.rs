@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use specimen_stats::rounding::is_equal;
+
 /// An entry's place among its rivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
@@ -29,7 +31,7 @@ pub fn ranks<G: Ord>(rivals: &[Option<(G, f64)>], higher_is_better: bool) -> Vec
         }
     }
     // Means of the same scores in another order differ by rounding.
-    let is_tie = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs());
+    let is_tie = |a: f64, b: f64| is_equal(a, b, a.abs().max(b.abs()));
     let place = |(group, value): &(G, f64)| {
         let values = &groups[group];
         let Some(second) = values.iter().find(|other| !is_tie(**other, values[0])) else { return Rank::None };

@@ -7,6 +7,7 @@ use specimen_runner::{
     cell_pairs::{CellPairs, compare_cells},
     process::stop_request::StopRequest,
 };
+use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_table::{Column, Entry, Table, column_decimals, with_interval};
 
 use crate::{
@@ -63,6 +64,8 @@ fn table([a, b]: &[String; 2], files: &[MetricFile]) -> Table {
     table.push(Column::number(&format!("{a} to {b}"), "", None), values);
     let protocols = files.iter().map(|file| Entry::plain(&file.protocol)).collect();
     table.push(Column::text("protocol"), protocols);
-    table.legend.push("95 % intervals over prompts; n pairs of images of one prompt and seed.".to_owned());
+    table.legend.push(format!(
+        "95 % intervals over prompts, of which one needs {FEWEST_OBSERVATIONS}; n pairs of images of one prompt and seed."
+    ));
     table
 }

@@ -15,6 +15,7 @@ use crate::counter_rng::CounterRng;
 use crate::error::{StatsError, require_count, require_finite};
 use crate::fewest::fewest_observations;
 use crate::normal::{normal_cdf, normal_quantile};
+use crate::rounding::is_equal;
 use crate::student::expanded_quantile;
 
 /// The fewest resamples accepted: below, the ends of a 95 % interval rest on too few replicates.
@@ -25,9 +26,6 @@ pub const N_RESAMPLES: usize = 4000;
 
 /// The most observations of which all resamples are made: 6,435 that differ, of 16,777,216.
 pub const MOST_ENUMERATED: usize = 8;
-
-/// Sums of the same terms in another order differ by rounding: up to this share of the largest replicate.
-const ROUNDING: f64 = 1e-12;
 
 /// How to resample. There is no default seed.
 // Invariant: `n_resamples >= MIN_RESAMPLES`, `0 < level < 1`.
@@ -186,9 +184,8 @@ impl Replicates {
     /// differs, for that number: such resamples are ties, and such an end is on neither side. Returns `value` so.
     fn without_rounding(&mut self, value: f64) -> f64 {
         let size = self.values.iter().map(|x| x.abs()).fold(value.abs(), f64::max);
-        let nearest = |x: f64, of: &[f64]| {
-            of.iter().copied().find(|near| (x - near).abs() <= ROUNDING * size).unwrap_or(x)
-        };
+        let nearest =
+            |x: f64, of: &[f64]| of.iter().copied().find(|near| is_equal(x, *near, size)).unwrap_or(x);
         let value = nearest(value, &[0.0, 1.0]);
         for x in &mut self.values {
             *x = nearest(*x, &[value, 0.0, 1.0]);

@@ -6,3 +6,4 @@ pub mod multiple_tests;
 pub mod normal;
 pub mod significance;
 pub mod student;
+pub mod t_power;

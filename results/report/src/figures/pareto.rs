@@ -13,6 +13,7 @@ use crate::figures::reasons::by_reason;
 use crate::figures::setting_lines::{lines, place};
 use crate::tables::conditions::{baselines, conditions};
 use crate::tables::frame::guarantee;
+use specimen_stats::rounding::is_equal;
 use specimen_table::CsvText;
 use specimen_table::fixed;
 
@@ -235,7 +236,7 @@ impl Pareto {
         };
         let [low, high] = ci95.unwrap_or([value, value]);
         // Means of the same scores in another order differ by rounding.
-        let is_above = |a: f64, b: f64| a - b > 1e-12 * a.abs().max(b.abs());
+        let is_above = |a: f64, b: f64| a > b && !is_equal(a, b, a.abs().max(b.abs()));
         if self.better == Some(Better::Higher) { is_above(low, other) } else { is_above(other, high) }
     }
 

@@ -2,6 +2,7 @@
 
 use specimen_record::ObservedUnit;
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
+use specimen_stats::rounding::is_equal;
 use specimen_table::{Column, Entry, Section, Table, deciding_interval, fixed, plain};
 
 use super::comparison::{Comparison, Row, Same, Scale, Side};
@@ -150,9 +151,6 @@ fn n_observed(row: &Row) -> String {
     }
 }
 
-/// How far apart two sides may be by rounding, as a share of them.
-const ROUNDING: f64 = 1e-12;
-
 /// The value of a row that says that nothing changed.
 fn no_change(row: &Row) -> f64 {
     if row.estimate.scale == Scale::Ratio { 1.0 } else { 0.0 }
@@ -168,7 +166,7 @@ fn verdict(row: &Row) -> String {
         (Scale::Difference, false) => "B is lower",
     };
     match (estimate.p, row.significant) {
-        (None, _) if (estimate.value - no_change).abs() <= ROUNDING * size => "equal".to_owned(),
+        (None, _) if is_equal(estimate.value, no_change, size) => "equal".to_owned(),
         (None, _) if estimate.ci95.is_some() => format!("{direction}, by the same on every prompt"),
         (_, true) => direction.to_owned(),
         (_, false) if estimate.ci95.is_none() => "undecided: too few pairs".to_owned(),

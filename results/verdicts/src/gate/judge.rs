@@ -1,13 +1,11 @@
 //! One value against one bound.
 
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
+use specimen_stats::rounding::{ROUNDING, is_equal};
 use specimen_table::deciding;
 
 use super::rules::{Bound, Direction, percent};
 use crate::measured::Measured;
-
-/// Rounding of a sum in another order, as a share: `exact` and the end of a bound are not about that.
-const ROUNDING: f64 = 1e-12;
 
 /// Whether `measured` keeps the bound, and if not, by what. Both values are there.
 pub(crate) fn judge(
@@ -32,7 +30,7 @@ pub(crate) fn judge(
             false => Err(format!("{} is outside [{low}, {high}]", deciding(new, &[low, high], 4))),
         },
         _ if !is_held => Ok(()),
-        Bound::Exact => match (new - old).abs() <= ROUNDING * old.abs() {
+        Bound::Exact => match is_equal(new, old, old.abs()) {
             true => Ok(()),
             false => Err(format!("{}, and may not move", moved_by(0.0))),
         },
@@ -53,7 +51,7 @@ pub(crate) fn judge(
             false => Err(format!("{}, {tolerance} allowed", moved_by(tolerance))),
         },
         // What did not move needs no interval; counts never have one.
-        Bound::Interval if (new - old).abs() <= ROUNDING * old.abs() => Ok(()),
+        Bound::Interval if is_equal(new, old, old.abs()) => Ok(()),
         Bound::Interval => {
             let (Some([old_low, old_high]), Some([low, high])) = (baseline.ci95, measured.ci95) else {
                 let few = [baseline, measured].into_iter().find(|side| side.ci95.is_none());

@@ -3,12 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 use specimen_experiments::goal::{Constraint, Side};
+use specimen_stats::rounding::is_equal;
 
 use super::sample::Sample;
 use crate::VerdictError;
-
-/// Rounding of a sum in another order, as a share of the bound.
-const ROUNDING: f64 = 1e-12;
 
 /// A value with its 95 % interval, or the reason why there is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -153,8 +151,7 @@ fn slack_of(constraint: &Constraint, value: &Sample, baseline: &Sample) -> Sampl
     let sign = sign(constraint);
     let inside = |value: f64, reference: f64| {
         let bound = constraint.bound(reference);
-        let slack = sign * (bound - value);
-        if slack.abs() <= ROUNDING * bound.abs() { 0.0 } else { slack }
+        if is_equal(bound, value, bound.abs()) { 0.0 } else { sign * (bound - value) }
     };
     match (value, baseline) {
         (Sample::Prompts(values), _) if constraint.of_baseline == 0.0 => {
