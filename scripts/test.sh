@@ -1,25 +1,46 @@
 #!/usr/bin/env bash
 # Runs the tests of the whole workspace, then those of the Python package, and closes with what was skipped and one line
 # of counts: `N passed, N failed, N skipped`. A passed test of Rust that says it skipped counts in both. Arguments go to
-# cargo, and with any the Python tests do not run. The exit status is cargo's, or that of the Python tests where cargo's
-# is 0.
+# cargo, and with any the tests of Python do not run. The exit status is cargo's, or where that is 0, that of the first
+# other tests that failed.
+#
+# Without arguments what mostly waits runs beside the rest, and is printed after it: the tests on a cluster and those of
+# Python.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
+# What runs beside does not hear an interrupt.
+trap 'trap - INT TERM; kill 0; exit 130' INT TERM
 export SPECIMEN_SKIP_LOG="$scratch/skipped"
 # Tests run side by side, one a core: further threads of each would wait for one another.
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 : >"$SPECIMEN_SKIP_LOG"
 
-cargo test --release --workspace --no-fail-fast "$@" | tee "$scratch/log"
-status=${PIPESTATUS[0]}
+tests() { cargo test --release --workspace --no-fail-fast "$@"; }
 
-if [ $# -eq 0 ]; then
-    scripts/python-tests.sh | tee -a "$scratch/log"
-    python_status=${PIPESTATUS[0]}
-    [ "$status" -ne 0 ] || status=$python_status
+: >"$scratch/log"
+if [ $# -ne 0 ]; then
+    tests "$@" | tee "$scratch/log"
+    status=${PIPESTATUS[0]}
+elif tests --no-run; then
+    {
+        scripts/python-tests.sh
+        python_status=$?
+        tests --test slurm
+        slurm_status=$?
+        [ "$python_status" -eq 0 ] || exit "$python_status"
+        exit "$slurm_status"
+    } >"$scratch/beside" 2>&1 &
+    tests -- --skip on_slurm:: | tee "$scratch/log"
+    status=${PIPESTATUS[0]}
+    wait $!
+    beside_status=$?
+    tee -a "$scratch/log" <"$scratch/beside"
+    [ "$status" -ne 0 ] || status=$beside_status
+else
+    status=101
 fi
 
 sort -u "$SPECIMEN_SKIP_LOG" >"$scratch/skips"

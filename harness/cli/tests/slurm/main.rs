@@ -13,11 +13,4 @@
     reason = "a test may panic, says when it skips, and prints its table"
 )]
 
-mod arrays;
-mod chaos;
-mod cluster;
-mod desk;
-mod processes;
-mod questions;
-#[path = "../chaos/tmpfs.rs"]
-mod tmpfs;
+mod on_slurm;

@@ -1,5 +1,5 @@
 //! `scripts/test.sh` closes with what was skipped and with the counts of all test binaries and of the Python tests
-//! together, and keeps cargo's exit status, then that of the Python tests.
+//! together, and keeps cargo's exit status, then that of the tests that run beside it.
 
 use std::path::{Path, PathBuf};
 
@@ -26,8 +26,16 @@ fn run(cargo: &str) -> Outcome {
 }
 
 fn run_with(cargo: &str, python: Option<&str>, env: &[(&str, &str)]) -> Outcome {
+    run_beside(cargo, "true", python, env)
+}
+
+/// `cargo` is what the tests print that run alone, `slurm` what those on a cluster do, which run beside them.
+fn run_beside(cargo: &str, slurm: &str, python: Option<&str>, env: &[(&str, &str)]) -> Outcome {
     let sandbox = Sandbox::new();
-    sandbox.stub("cargo", cargo);
+    sandbox.stub(
+        "cargo",
+        &format!("case \"$*\" in *--no-run*) exit 0;; *--test\\ slurm*) {slurm}; exit;; esac\n{cargo}"),
+    );
     if let Some(python) = python {
         sandbox.stub("python3", python);
     }
@@ -67,10 +75,31 @@ fn a_failure_keeps_the_status_of_cargo_and_is_counted() {
 #[test]
 fn all_tests_of_the_workspace_run_in_release_without_stopping_at_a_failure() {
     let outcome = run("echo \"cargo $*\"");
-    assert!(
-        outcome.stdout.starts_with("cargo test --release --workspace --no-fail-fast\n"),
-        "{}",
-        outcome.stdout
+    let rest = "cargo test --release --workspace --no-fail-fast -- --skip on_slurm::\n";
+    assert!(outcome.stdout.starts_with(rest), "{}", outcome.stdout);
+}
+
+#[test]
+fn tests_on_a_cluster_run_beside_the_rest_and_are_counted() {
+    let (passes, fails) = (PASSES.trim_end(), format!("{}; exit 101", FAILS.trim_end()));
+    let outcome = run_beside(PASSES, passes, Some(PYTHON), &[]);
+    assert!(outcome.stdout.ends_with("\n13 passed, 0 failed, 0 skipped\n"), "{}", outcome.stdout);
+    assert_eq!(outcome.code, Some(0));
+    let outcome = run_beside(PASSES, &fails, Some(PYTHON), &[]);
+    assert!(outcome.stdout.ends_with("\n10 passed, 1 failed, 0 skipped\n"), "{}", outcome.stdout);
+    assert_eq!(outcome.code, Some(101));
+}
+
+#[test]
+fn what_does_not_compile_is_a_failure_without_a_test() {
+    let outcome = run_with("exit 3", Some(PYTHON), &[]);
+    assert_eq!(outcome.code, Some(3), "{}", outcome.stdout);
+    let sandbox = Sandbox::new();
+    sandbox.stub("cargo", "case \"$*\" in *--no-run) exit 101;; esac\necho ran");
+    let outcome = sandbox.run("bash", &[&script()], &[]);
+    assert_eq!(
+        (outcome.code, outcome.stdout.as_str()),
+        (Some(101), "\nskipped: 0\n0 passed, 0 failed, 0 skipped\n")
     );
 }
 
@@ -93,7 +122,7 @@ fn without_python_its_tests_are_skipped_by_name_and_fail_where_that_is_strict() 
     let strict = run_with(PASSES, None, &[("STRICT", "1")]);
     assert_eq!(strict.code, Some(1), "{}", strict.stderr);
     assert!(strict.stdout.ends_with("\nskipped: 0\n5 passed, 1 failed, 0 skipped\n"), "{}", strict.stdout);
-    assert!(strict.stderr.contains("no python3 on PATH"), "{}", strict.stderr);
+    assert!(strict.stdout.contains("no python3 on PATH"), "{}", strict.stdout);
 }
 
 #[test]

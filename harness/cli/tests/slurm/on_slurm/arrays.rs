@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{
+use crate::on_slurm::{
     cluster::Cluster,
     desk::{Desk, QUICK, ended},
 };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, time::Instant};
 
 use specimen_record::{Environment, RunDir, Summary, read_document, write_document};
 
-use crate::{
+use crate::on_slurm::{
     cluster::Cluster,
     desk::{Desk, QUICK, ended},
     processes::{Worker, is_there, kill},

@@ -10,7 +10,7 @@ use std::{
 
 use specimen_record::{PlanFile, Record, RunDir, Status, read_document, read_rows};
 
-use crate::{
+use crate::on_slurm::{
     cluster::Cluster,
     desk::{Desk, ended},
     processes::{Worker, is_standing, is_there, kill, parent},

@@ -10,7 +10,7 @@ use std::{
 use specimen_record::{Manifest, RunDir, read_document};
 use tempfile::TempDir;
 
-use crate::cluster::Cluster;
+use crate::on_slurm::cluster::Cluster;
 
 /// Prompts of a run that takes no time.
 pub(crate) const QUICK: &str = "a circle\na square\na star\na hill\na moon\na tree\na house\na lake\n";

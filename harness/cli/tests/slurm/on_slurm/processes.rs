@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use specimen_record::{Record, RunDir, Submissions, read_document, read_rows};
 
-use crate::desk::Desk;
+use crate::on_slurm::desk::Desk;
 
 /// A worker of a run.
 #[derive(Clone, Debug)]
