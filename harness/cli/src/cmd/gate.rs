@@ -153,6 +153,12 @@ fn renew(args: &GateArgs, reason: &str, console: &Console) -> anyhow::Result<()>
     let unverified = Unverified::check([&args.run], Part::Summary, &args.seal, console)?;
     summary_of(&args.run)?;
     let baseline = Baseline::adopt(&run, &args.baseline, former.as_ref(), reason, args.runner.as_deref())?;
+    if let Some(label) = former.as_ref().and_then(Baseline::runner).filter(|_| baseline.runner().is_none()) {
+        console.warn(format!(
+            "the former baseline was of runner `{label}` and this one has no label, so rules of a runner are skipped; give \
+             --runner or SPECIMEN_RUNNER"
+        ));
+    }
     let rules = rules_of(args);
     if !rules.exists() {
         let text = starter_rules(&baseline.summary, args.runner.as_deref());

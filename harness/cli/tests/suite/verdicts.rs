@@ -61,12 +61,19 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
     fs::write(desk.path("b.json"), baseline.to_string()).unwrap();
     desk.fails(&gate, 1, &["accepted_per_step of sd-chain2: it moved by -33.33 %, 5 % allowed"]);
 
-    desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "acceptance is as it was"]].concat());
+    let renew = [&gate[..], &["--update-baseline", "--reason", "acceptance is as it was"]].concat();
+    desk.succeeds(&[&renew[..], &["--runner", "lab"]].concat());
+    let ran = desk.succeeds(&renew);
+    assert!(
+        ran.err.contains("the former baseline was of runner `lab` and this one has no label"),
+        "{}",
+        ran.err
+    );
     let renewed: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(desk.path("b.json")).unwrap()).unwrap();
     assert_eq!(renewed["history"][0]["reason"], "acceptance is as it was");
-    assert_eq!(renewed["history"][1]["reason"], "the first");
-    let change = renewed["history"][0]["changes"][0].as_str().unwrap();
+    assert_eq!(renewed["history"][2]["reason"], "the first");
+    let change = renewed["history"][1]["changes"][0].as_str().unwrap();
     assert!(change.starts_with("sd-chain2: accepted_per_step "), "{change}");
     desk.succeeds(&gate);
 }

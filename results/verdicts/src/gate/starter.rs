@@ -35,7 +35,17 @@ pub fn starter_rules(summary: &Summary, runner: Option<&str>) -> String {
         );
     }
     let none = [("kind", "\"window\"".to_owned()), ("low", "0.0".to_owned()), ("high", "0.0".to_owned())];
-    rule(&mut out, "No image may fail.", &["*".to_owned()], "n_failed", &none);
+    // A baseline passes its own rules.
+    let (why, failed) = match summary.cells.iter().map(|cell| cell.n_failed).max().unwrap_or(0) {
+        0 => ("No image may fail.".to_owned(), none.clone()),
+        n => {
+            let [kind, low, (key, _)] = none.clone();
+            let why =
+                format!("In this run up to {n} images of a cell failed. Once none does, make `high` 0.0.");
+            (why, [kind, low, (key, format!("{n}.0"))])
+        }
+    };
+    rule(&mut out, &why, &["*".to_owned()], "n_failed", &failed);
     let exact = names(summary, |cell| cell.guarantee == Guarantee::Exact);
     if !exact.is_empty() {
         rule(
@@ -70,7 +80,9 @@ fn metrics(out: &mut String, summary: &Summary) {
             Some(false) => keys.push(("direction", "\"lower-is-better\"".to_owned())),
             None => {}
         }
-        keys.push(("min_n", metric.n.to_string()));
+        let alike = summary.cells.iter().flat_map(|cell| &cell.metrics);
+        let alike = alike.filter(|m| m.metric == metric.metric && m.value.is_some());
+        keys.push(("min_n", alike.map(|m| m.n).min().unwrap_or(metric.n).to_string()));
         let why = match metric.ci95 {
             Some(_) => "Fails where the 95 % interval and the baseline's do not overlap.",
             None => "It has no interval, so a share of the baseline's value is allowed.",

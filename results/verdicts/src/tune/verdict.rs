@@ -44,8 +44,9 @@ pub enum Verdict {
     },
     /// No setting of the last rung met the budget.
     NoneMeets {
-        /// The one that misses it least, with the bound that it misses most, one that is decided if there is any; absent
-        /// where a bound has no value for any of them.
+        /// The one that misses it least, of those that are undecided or, where none is, of all, each by its last rung; with
+        /// the bound that it misses most, one that is decided if there is any. Absent where a bound has no value for any of
+        /// them.
         nearest: Option<NearMiss>,
         /// The other bounds that it misses.
         #[serde(default)]
@@ -83,6 +84,9 @@ pub struct NearMiss {
     pub by: f64,
     /// The interval of that, at the confidence of the tuning.
     pub interval: Option<[f64; 2]>,
+    /// Prompts that say so: those up to the last rung that measured the setting.
+    #[serde(default)]
+    pub prompts: Option<usize>,
     /// Whether this is how its baseline misses it, whose distribution it has.
     #[serde(default)]
     pub is_by_construction: bool,
@@ -153,8 +157,16 @@ impl Tuning {
         let objective = candidates.first().and_then(|placed| placed.trial.objective.why.as_ref());
         open.extend(objective.map(|why| format!("{}: {why}", self.objective)));
         open.dedup();
-        let mut misses =
-            last.iter().map(misses).find(|misses| !misses.is_empty()).unwrap_or_default().into_iter();
+        let is_candidate = |placed: &RankedTrial| candidates.iter().any(|one| std::ptr::eq(*one, placed));
+        let nearest = |of: &dyn Fn(&RankedTrial) -> bool| {
+            let judged = self.judged().filter(|(placed, _)| of(placed));
+            let missing = judged.filter(|(placed, n)| !misses(placed, *n).is_empty());
+            let by = |placed: &RankedTrial| placed.trial.miss().unwrap_or(f64::INFINITY);
+            missing.min_by(|(a, _), (b, _)| by(a).total_cmp(&by(b)))
+        };
+        let is_undecided = |placed: &RankedTrial| is_candidate(placed) && !placed.trial.is_decided();
+        let nearest = nearest(&is_undecided).or_else(|| nearest(&|_| true));
+        let mut misses = nearest.map(|(placed, n)| misses(placed, n)).unwrap_or_default().into_iter();
         Verdict::NoneMeets {
             nearest: misses.next(),
             also: misses.collect(),
@@ -166,6 +178,28 @@ impl Tuning {
                 })
                 .collect(),
             open,
+        }
+    }
+
+    /// Each setting's last trial with the prompts that it is of, the last rung first, but for settings that were worse than
+    /// another.
+    fn judged(&self) -> impl Iterator<Item = (&RankedTrial, usize)> {
+        let later = |at: usize, setting: &str| {
+            let mut later = self.rungs[at + 1..].iter().flat_map(|rung| &rung.trials);
+            later.any(|placed| placed.trial.setting == setting)
+        };
+        self.rungs.iter().enumerate().rev().flat_map(move |(at, rung)| {
+            let last = rung.trials.iter().filter(move |placed| !later(at, &placed.trial.setting));
+            last.filter(|placed| placed.fate != TrialOutcome::Worse).map(|placed| (placed, rung.prompts[1]))
+        })
+    }
+
+    /// The prompts that the settings were measured on: `6 prompts`, `6 to 26 prompts`.
+    fn prompts_judged(&self) -> String {
+        let counts = || self.judged().map(|(_, n)| n);
+        match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
+            (fewest, most) if fewest == most => format!("{most} prompts"),
+            (fewest, most) => format!("{fewest} to {most} prompts"),
         }
     }
 
@@ -226,6 +260,11 @@ impl Tuning {
             Some(Verdict::NoneMeets { nearest, also, earlier, undecided, open }) => {
                 let n = self.n_judged();
                 let without = self.without_objective();
+                // A setting that was worse than another met the budget there.
+                let (none, each) = match earlier.is_empty() {
+                    true => ("No setting meets the budget", "each"),
+                    false => ("No setting is left that meets the budget", "each of the others"),
+                };
                 let mut said = match undecided.is_empty() && open.is_empty() {
                     _ if !without.is_empty() => format!(
                         "No setting can be chosen: on {n} prompts {} within the budget, without a value of the objective.",
@@ -234,12 +273,10 @@ impl Tuning {
                             several => format!("{} settings are", several.len()),
                         }
                     ),
-                    true => format!(
-                        "No setting meets the budget: on {n} prompts each misses a bound for certain."
-                    ),
-                    false => {
-                        format!("On {n} prompts no setting meets the budget; for some it is undecided.")
+                    true => {
+                        format!("{none}: on {} {each} misses a bound for certain.", self.prompts_judged())
                     }
+                    false => format!("{none}; for some it is undecided on {n} prompts."),
                 };
                 if let Some(near) = nearest {
                     let all = std::iter::once(near).chain(also);
@@ -248,8 +285,12 @@ impl Tuning {
                         false => format!("{}, which is undecided", miss.said()),
                     };
                     let all: Vec<String> = all.map(said_of).collect();
+                    let is_open = undecided.iter().any(|one| one.setting == near.setting);
+                    let of = if is_open { " of these" } else { "" };
+                    let on = near.prompts.filter(|prompts| *prompts != n);
+                    let on = on.map(|prompts| format!(" (on {prompts} prompts)")).unwrap_or_default();
                     said.push_str(&format!(
-                        " The nearest is `{}`, which misses {}.",
+                        " The nearest{of} is `{}`, which misses {}{on}.",
                         near.setting,
                         all.join(" and ")
                     ));
@@ -259,8 +300,9 @@ impl Tuning {
                 }
                 if !earlier.is_empty() {
                     said.push_str(&format!(
-                        " On fewer prompts {} met it, but were worse than another setting that met it.",
-                        earlier.join(", ")
+                        " On fewer prompts {} met it, but {} worse than another setting that met it.",
+                        earlier.join(", "),
+                        if earlier.len() == 1 { "was" } else { "were" }
                     ));
                 }
                 if !open.is_empty() {
@@ -320,7 +362,7 @@ impl NearMiss {
 
 /// The bounds that a setting misses, those that are decided first, and of these the largest miss first; none where a bound
 /// has no value.
-fn misses(placed: &RankedTrial) -> Vec<NearMiss> {
+fn misses(placed: &RankedTrial, prompts: usize) -> Vec<NearMiss> {
     if placed.trial.miss().is_none() {
         return Vec::new();
     }
@@ -331,6 +373,7 @@ fn misses(placed: &RankedTrial) -> Vec<NearMiss> {
             constraint: held.constraint.clone(),
             by: -slack,
             interval: held.slack_interval.map(|[low, high]| [-high, -low]),
+            prompts: Some(prompts),
             is_by_construction: held.is_by_construction,
         };
         Some((miss, share))

@@ -390,6 +390,15 @@ fn rules_to_begin_with_read_back_have_comments_and_pass_their_own_baseline() {
         assert_eq!(rules.rules.iter().any(|rule| rule.is_time()), runner.is_some(), "{text}");
     }
     assert_snapshot!(starter_rules(&baseline.summary, None));
+    // A cell of which an image failed: every rule can be checked, and holds.
+    let last = baseline.summary.cells.last_mut().unwrap();
+    last.n_failed = 1;
+    last.n_images -= 1;
+    last.metrics.iter_mut().for_each(|metric| metric.n -= 1);
+    let text = starter_rules(&baseline.summary, None);
+    let rules = Rules::parse("b.rules.toml", &text).unwrap();
+    let found = check(&rules, &baseline, &[baseline.summary.clone()], None).unwrap();
+    assert!(found.passed && found.skipped.is_empty(), "{found:#?}\n{text}");
     // No interval would ever be there, so that any slowdown would fail.
     for cell in &mut baseline.summary.cells {
         cell.speedup.ci95 = None;

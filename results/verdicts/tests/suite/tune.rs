@@ -411,13 +411,51 @@ fn a_budget_that_nothing_meets_is_said_with_the_nearest_setting_and_the_prompts_
     );
     assert_eq!(
         said(vec![missed((-3.0, 0.5), (-0.3, 0.5)), vec![setting("near", 1.0, Some((-0.2, 0.4)))]]),
-        "On 12 prompts no setting meets the budget; for some it is undecided. The nearest is `near`, which misses \
+        "No setting meets the budget; for some it is undecided on 12 prompts. The nearest of these is `near`, which misses \
          fid<=10 by 0.20 [-0.20, 0.60]. Undecided: `near` fid<=10 (about 40 prompts would, --limit 60 and another --out)."
     );
     assert_eq!(
         said(vec![vec![setting("a", 3.0, None)], vec![setting("a", 3.0, None)]]),
-        "On 12 prompts no setting meets the budget; for some it is undecided. Not judged: fid<=10: 32 images, the \
+        "No setting meets the budget; for some it is undecided on 12 prompts. Not judged: fid<=10: 32 images, the \
          protocol asks for 500."
+    );
+}
+
+#[test]
+fn the_nearest_of_all_is_named_whichever_rung_dropped_it() {
+    let said = |rungs| {
+        let mut tuning = tuning(rungs);
+        tuning.conclude();
+        tuning.said()
+    };
+    // The last rung has only what it could not decide before, which is further from the bound than what was certain.
+    let first = |rest: Vec<Evidence>| {
+        [vec![setting("sure", 3.0, Some((-0.3, 0.1))), setting("open", 1.0, Some((-4.0, 5.0)))], rest]
+            .concat()
+    };
+    let last = || vec![setting("open", 1.0, Some((-4.0, 0.5)))];
+    assert_eq!(
+        said(vec![first(Vec::new()), last()]),
+        "No setting meets the budget: on 6 to 12 prompts each misses a bound for certain. The nearest is `sure`, which \
+         misses fid<=10 by 0.30 [0.20, 0.40] (on 6 prompts)."
+    );
+    // While one is undecided, it is the nearest that may still meet the budget.
+    assert_eq!(
+        said(vec![first(Vec::new()), vec![setting("open", 1.0, Some((-4.0, 4.5)))]]),
+        "No setting meets the budget; for some it is undecided on 12 prompts. The nearest of these is `open`, which misses \
+         fid<=10 by 4.0 [-0.5, 8.5]. Undecided: `open` fid<=10 (about 40 prompts would, --limit 60 and another --out)."
+    );
+    // What was dropped because another was better had met the budget.
+    let best = setting("best", 9.0, Some((0.6, 0.5)));
+    let worse = setting("worse", 1.0, Some((0.8, 0.1)));
+    assert_eq!(
+        said(vec![
+            first(vec![best, worse]),
+            vec![setting("best", 9.0, Some((-0.9, 0.5))), setting("open", 1.0, Some((-4.0, 0.5)))]
+        ]),
+        "No setting is left that meets the budget: on 6 to 12 prompts each of the others misses a bound for certain. The \
+         nearest is `sure`, which misses fid<=10 by 0.30 [0.20, 0.40] (on 6 prompts). On fewer prompts worse met it, but \
+         was worse than another setting that met it."
     );
 }
 
