@@ -112,10 +112,14 @@ impl Evidence {
                 Some(id) => sample(rungs, id, measure),
                 None => Sample::Absent { why: "the run has no baseline".to_owned() },
             };
+            let value = beside(sample(rungs, setting, measure), &of_baseline, cell, measure);
+            // A metric that only the baseline lacks compares with the baseline's images, of which an exact method draws others.
+            let is_of_pairs = value.value().is_some() && of_baseline.value().is_none();
+            let is_quality = is_quality(cell, measure) && !is_of_pairs;
             let sides = Sides {
-                value: &beside(sample(rungs, setting, measure), &of_baseline, cell, measure),
+                value: &value,
                 baseline: &of_baseline,
-                is_by_construction: cell.guarantee == Guarantee::Exact && is_quality(cell, measure),
+                is_by_construction: cell.guarantee == Guarantee::Exact && is_quality,
                 is_nearer: is_nearer(cell, measure),
             };
             BoundCheck::of(constraint, sides, confidence)

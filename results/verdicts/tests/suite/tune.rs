@@ -251,13 +251,25 @@ fn an_exact_cell_meets_bounds_of_quality_and_is_measured_for_others() {
         ],
         ..goal()
     };
-    let chain = Evidence::read(&[values], &goal, "chain", 0.999).unwrap().trial;
-    let standings: Vec<_> = chain
-        .budget
-        .iter()
-        .map(|held| (held.standing(), held.is_decided(), held.is_by_construction))
-        .collect();
-    assert_eq!(standings, [(BudgetStatus::Meets, true, true), (BudgetStatus::Misses, true, false)]);
+    let mut values = [values];
+    let standings = |values: &[RunValues], goal: &Goal| -> Vec<_> {
+        let chain = Evidence::read(values, goal, "chain", 0.999).unwrap().trial;
+        let of = |held: &BoundCheck| (held.standing(), held.is_decided(), held.is_by_construction);
+        chain.budget.iter().map(of).collect()
+    };
+    let misses = (BudgetStatus::Misses, true, false);
+    assert_eq!(standings(&values, &goal), [(BudgetStatus::Meets, true, true), misses]);
+    // A metric that compares with the baseline's images, such as `token-match`: the baseline has no value, and an exact cell
+    // is measured like any other.
+    let baseline = values[0].summary.cells.iter_mut().find(|cell| cell.id == "ar").unwrap();
+    baseline.metrics.iter_mut().for_each(|metric| metric.value = None);
+    assert_eq!(standings(&values, &goal), [(BudgetStatus::Open, false, false), misses]);
+    let plain = |plus| {
+        let bound = Constraint { of_baseline: 0.0, plus, ..goal.budget[0].clone() };
+        Goal { budget: vec![bound], ..goal.clone() }
+    };
+    assert_eq!(standings(&values, &plain(9.0)), [misses]);
+    assert_eq!(standings(&values, &plain(0.0)), [(BudgetStatus::Meets, true, false)]);
 }
 
 fn tuning(rungs: Vec<Vec<Evidence>>) -> Tuning {
