@@ -126,6 +126,17 @@ impl RunValues {
         both.into_iter().find(|(_, [one, two])| one != two).map(|(image, seeds)| (image.clone(), seeds))
     }
 
+    /// Whether a cell and one of another run were made of no common prompt. Prompts are the same where their ids are.
+    #[must_use]
+    pub fn has_other_prompts(&self, cell: &str, other: (&RunValues, &str)) -> bool {
+        let prompts = |run: &RunValues, cell: &str| -> BTreeSet<String> {
+            let images = run.seeds.get(cell).into_iter().flatten();
+            images.map(|((prompt, _), _)| prompt.clone()).collect()
+        };
+        let (of_cell, theirs) = (prompts(self, cell), prompts(other.0, other.1));
+        !of_cell.is_empty() && !theirs.is_empty() && of_cell.is_disjoint(&theirs)
+    }
+
     /// What the times of a cell are observed by.
     #[must_use]
     pub fn observed_by(&self, cell: &str) -> ObservedUnit {

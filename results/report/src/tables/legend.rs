@@ -278,7 +278,11 @@ pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
         n if n == texts.len() => "batch by batch",
         _ => "prompt by prompt (batch by batch where images were decoded together)",
     };
-    vec![format!("Speedup {unit}, geometric mean / median: {}.", texts.join("; "))]
+    let why = match others().any(|cell| cell.speedup.median.is_none()) {
+        true => format!(" A median needs {FEWEST_OBSERVATIONS} prompts or batches."),
+        false => String::new(),
+    };
+    vec![format!("Speedup {unit}, geometric mean / median: {}.{why}", texts.join("; "))]
 }
 
 /// Faults: what no correct run shows.

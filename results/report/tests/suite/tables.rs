@@ -49,6 +49,15 @@ fn markdown_columns_line_up() {
 }
 
 #[test]
+fn the_line_of_other_means_says_why_a_median_is_missing() {
+    let why = "A median needs 6 prompts or batches.";
+    let mut summary = small();
+    assert!(!table(&summary).unwrap().markdown().contains(why));
+    summary.cells[1].speedup.median = None;
+    assert!(table(&summary).unwrap().markdown().contains(why));
+}
+
+#[test]
 fn a_missing_metric_shows_its_reason_once() {
     let mut summary = small();
     summary.cells[1].metrics.remove(1);

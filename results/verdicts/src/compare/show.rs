@@ -64,7 +64,12 @@ impl Comparison {
         });
         let further: Vec<String> = further.collect();
         if !further.is_empty() {
-            table.legend.push(format!("Geometric mean / median of A over B: {}.", further.join("; ")));
+            let is_without = |row: &Row| row.estimate.scale == Scale::Ratio && row.estimate.median.is_none();
+            let why = match self.rows.iter().any(is_without) {
+                true => format!(" A median needs {FEWEST_OBSERVATIONS} pairs."),
+                false => String::new(),
+            };
+            table.legend.push(format!("Geometric mean / median of A over B: {}.{why}", further.join("; ")));
         }
         table.legend.extend(self.same_in_words());
         for (run, cells) in [("A", &self.only_in_a), ("B", &self.only_in_b)] {

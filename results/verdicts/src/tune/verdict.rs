@@ -157,15 +157,13 @@ impl Tuning {
         let objective = candidates.first().and_then(|placed| placed.trial.objective.why.as_ref());
         open.extend(objective.map(|why| format!("{}: {why}", self.objective)));
         open.dedup();
-        let is_candidate = |placed: &RankedTrial| candidates.iter().any(|one| std::ptr::eq(*one, placed));
         let nearest = |of: &dyn Fn(&RankedTrial) -> bool| {
             let judged = self.judged().filter(|(placed, _)| of(placed));
             let missing = judged.filter(|(placed, n)| !misses(placed, *n).is_empty());
             let by = |placed: &RankedTrial| placed.trial.miss().unwrap_or(f64::INFINITY);
             missing.min_by(|(a, _), (b, _)| by(a).total_cmp(&by(b)))
         };
-        let is_undecided = |placed: &RankedTrial| is_candidate(placed) && !placed.trial.is_decided();
-        let nearest = nearest(&is_undecided).or_else(|| nearest(&|_| true));
+        let nearest = nearest(&|placed| !placed.trial.is_decided()).or_else(|| nearest(&|_| true));
         let mut misses = nearest.map(|(placed, n)| misses(placed, n)).unwrap_or_default().into_iter();
         Verdict::NoneMeets {
             nearest: misses.next(),

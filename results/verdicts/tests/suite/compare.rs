@@ -53,6 +53,7 @@ fn what_differs_by_the_same_on_every_prompt_has_no_p_and_needs_six_pairs_to_be_d
         let table = found.table().text(400);
         assert_eq!(table.contains("B is higher, by the same on every prompt"), 6 <= n_prompts, "{table}");
         assert_eq!(table.contains("undecided: too few pairs"), n_prompts < 6, "{table}");
+        assert_eq!(table.contains("A median needs 6 pairs."), n_prompts < 6, "{table}");
     }
 }
 
@@ -294,6 +295,20 @@ fn seeds_of_one_cell_that_are_not_known_refuse_that_cell_only() {
     let why = compared(&a, &b, &pair).unwrap_err().to_string();
     assert!(why.contains("B's cell tree") && why.contains("--mix seed"), "{why}");
     assert!(compared(&a, &b, &mix(&[Mix::Seed])).unwrap().refused.is_empty());
+}
+
+#[test]
+fn runs_without_a_common_prompt_are_refused_as_a_whole() {
+    let later = Made { first_prompt: 24, n_prompts: 48, ..Made::plain("b") };
+    let refused = compared(&Made::plain("a"), &later, &Options::default()).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "nothing of the two runs can be compared: everything of ar: no prompt of A is one of B: prompts are paired by \
+         their ids"
+    );
+    let half = Made { first_prompt: 12, n_prompts: 36, ..Made::plain("b") };
+    let found = compared(&Made::plain("a"), &half, &Options::default()).unwrap();
+    assert_eq!(row(&found, "tree", "nfe").estimate.n, 12);
 }
 
 #[test]
