@@ -14,8 +14,9 @@ trap 'rm -rf "$scratch"' EXIT
 # What runs beside does not hear an interrupt.
 trap 'trap - INT TERM; kill 0; exit 130' INT TERM
 export SPECIMEN_SKIP_LOG="$scratch/skipped"
-# Tests run side by side, one a core: further threads of each would wait for one another.
-export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+# Tests run side by side, two a core, since some wait and a suite may end with a long one; further threads of each would
+# wait for one another.
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(nproc)))}"
 : >"$SPECIMEN_SKIP_LOG"
 
 tests() { cargo test --release --workspace --no-fail-fast "$@"; }

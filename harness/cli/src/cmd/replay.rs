@@ -27,7 +27,7 @@ pub struct ReplayArgs {
     /// Keys of items, cell/prompt/sample, as in `ar/3/0` or `casc[tau_pos=0.85]/3/0`
     #[arg(required_unless_present = "random", conflicts_with = "random")]
     pub keys: Vec<String>,
-    /// Choose N records at random instead
+    /// Choose N records at random instead, by the choice of --seed
     #[arg(long, value_name = "N", requires = "seed", value_parser = clap::value_parser!(u32).range(1..))]
     pub random: Option<u32>,
     /// Seed of that choice

@@ -7,7 +7,9 @@ use clap::Args;
 use specimen_experiments::{
     goal::Goal,
     names::BASELINE,
-    spec::{Cell, Spec},
+    prompts,
+    spec::{Cell, DatasetSpec, Spec},
+    warnings::Warning,
 };
 use specimen_foundation::text::counted;
 use specimen_record::{RunDir, read_bounded, write_atomic};
@@ -15,6 +17,8 @@ use specimen_runner::plan::stored_plan::plan_of;
 use specimen_verdicts::{
     VerdictError,
     tune::{
+        MOST_LIMIT,
+        level::Level,
         rung::place,
         sample::ALONE,
         schedule::Schedule,
@@ -76,11 +80,15 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
     let (plan, _) = plan_of(spec.clone(), data_root().as_ref())?;
     let schedule = Schedule::of(plan.prompts.len(), args.prompts)?;
     for warning in plan.warnings() {
-        console.detail(warning);
+        match warning {
+            Warning::FewerPromptsThanLimit { .. } => console.warn(warning),
+            _ => console.detail(warning),
+        }
     }
     let mut tuner = Tuner { spec: &spec, goal: &goal, out: &out, console, rungs: Vec::new() };
     let mut tuning = Tuning::new(&spec.name, &goal, settings, schedule);
     check_same(&out, &tuning)?;
+    tuning.n_available = Some(n_available(&spec.dataset)?);
     while tuning.wants_rung() {
         tuner.rung(&mut tuning)?;
         tuner.save(&tuning)?;
@@ -100,6 +108,12 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
         Some(Verdict::Confirmed { .. }) => Ok(()),
         _ => Err(CliError::Mismatch(tuning.said()).into()),
     }
+}
+
+/// Prompts that a dataset has for a tuning, whatever the spec takes of them; counting stops at [`MOST_LIMIT`].
+fn n_available(dataset: &DatasetSpec) -> anyhow::Result<usize> {
+    let all = DatasetSpec { limit: Some(MOST_LIMIT), subset_seed: None, part: None, ..dataset.clone() };
+    Ok(prompts::open(&all, data_root().as_ref())?.n_prompts())
 }
 
 /// The tuning that was saved in `folder`; `None` where there is none.
@@ -235,7 +249,7 @@ impl Tuner<'_> {
         let values = self.run(&run, &settings, prompts)?;
         let (result_digest, n_images) = (digest(&values), n_images(&values));
         self.rungs.push(values);
-        let read = |setting: &&str| Evidence::read(&self.rungs, self.goal, setting, tuning.confidence);
+        let read = |setting: &&str| Evidence::read(&self.rungs, self.goal, setting, &tuning.level());
         let found = settings.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         if self.goal.higher_is_better.is_none() {
             let objective = &self.goal.objective;
@@ -261,7 +275,7 @@ impl Tuner<'_> {
         let run = "held-out".to_owned();
         let values = self.run(&run, &[setting], prompts)?;
         let (result_digest, n_images) = (digest(&values), n_images(&values));
-        let trial = Evidence::read(&[values], self.goal, setting, ALONE)?.trial;
+        let trial = Evidence::read(&[values], self.goal, setting, &Level::fixed(ALONE))?.trial;
         let standing = trial.standing();
         Ok(Confirmation { run, result_digest, prompts, n_images, trial, standing })
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use specimen_record::{
-    CellSummary, Family, Guarantee, Observations, ObservedUnit, Origin, Summary, TimingQuantity,
+    CellSummary, Family, Guarantee, Observations, ObservedUnit, Origin, Ratio, Summary, TimingQuantity,
 };
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_table::{fixed, with_interval};
@@ -254,35 +254,55 @@ fn timing(summary: &Summary) -> Option<String> {
     Some(format!("Timing: {}.", parts.join("; ")))
 }
 
-/// Speedups averaged over prompts or batches, next to the ratio of the mean times: one line.
-pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
+/// Speedups averaged over prompts or batches, next to the ratio of the mean times: one line; and where cells have only the
+/// speedup of the whole time, one of theirs.
+pub(crate) fn further_means(summary: &Summary, shown: &[Measure]) -> Vec<String> {
+    let of = |measure: Measure, cells: &dyn Fn(&CellSummary) -> bool, ratio: fn(&CellSummary) -> &Ratio| {
+        let name = if measure == Measure::Speedup { "Speedup" } else { "Speedup e2e" };
+        let cells: Vec<(&CellSummary, &Ratio)> = summary
+            .cells
+            .iter()
+            .filter(|cell| shown.contains(&measure) && cells(cell))
+            .map(|cell| (cell, ratio(cell)))
+            .collect();
+        means_line(name, &cells)
+    };
+    let lines = [
+        of(Measure::Speedup, &|_| true, |cell| &cell.speedup),
+        of(Measure::SpeedupE2e, &|cell| cell.speedup.value.is_none(), |cell| &cell.speedup_e2e),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+/// The line of these cells.
+fn means_line(name: &str, cells: &[(&CellSummary, &Ratio)]) -> Option<String> {
     let text = |value: Option<f64>, ci95| {
         value.map_or_else(|| "—".to_owned(), |value| with_interval(value, ci95, 2, true))
     };
-    let others = || summary.cells.iter().filter(|cell| !cell.is_baseline() && cell.speedup.geomean.is_some());
-    let texts = others().map(|cell| {
-        let ratio = &cell.speedup;
+    let others =
+        || cells.iter().filter(|(cell, ratio)| !cell.is_baseline() && ratio.geomean.is_some()).copied();
+    let texts = others().map(|(cell, ratio)| {
         let (geomean, median) =
             (text(ratio.geomean, ratio.geomean_ci95), text(ratio.median, ratio.median_ci95));
         format!("{} {geomean} / {median}", cell.id)
     });
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() {
-        return Vec::new();
+        return None;
     }
-    let is_of_batches = |cell: &&CellSummary| {
-        cell.speedup.observations.is_some_and(|found| found.of == ObservedUnit::Batches)
+    let is_of_batches = |(_, ratio): &(&CellSummary, &Ratio)| {
+        ratio.observations.is_some_and(|found| found.of == ObservedUnit::Batches)
     };
     let unit = match others().filter(is_of_batches).count() {
         0 => "prompt by prompt",
         n if n == texts.len() => "batch by batch",
         _ => "prompt by prompt (batch by batch where images were decoded together)",
     };
-    let why = match others().any(|cell| cell.speedup.median.is_none()) {
+    let why = match others().any(|(_, ratio)| ratio.median.is_none()) {
         true => format!(" A median needs {FEWEST_OBSERVATIONS} prompts or batches."),
         false => String::new(),
     };
-    vec![format!("Speedup {unit}, geometric mean / median: {}.{why}", texts.join("; "))]
+    Some(format!("{name} {unit}, geometric mean / median: {}.{why}", texts.join("; ")))
 }
 
 /// Faults: what no correct run shows.

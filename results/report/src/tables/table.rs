@@ -66,7 +66,7 @@ impl<'c> Builder<'c> {
         };
         let lines = [
             legend::legend(summary, &shown),
-            if shown.contains(&Measure::Speedup) { legend::further_means(summary) } else { Vec::new() },
+            legend::further_means(summary, &shown),
             differences::comparisons(summary, has_metric)?,
             legend::faults(summary),
         ];

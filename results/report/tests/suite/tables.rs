@@ -55,6 +55,13 @@ fn the_line_of_other_means_says_why_a_median_is_missing() {
     assert!(!table(&summary).unwrap().markdown().contains(why));
     summary.cells[1].speedup.median = None;
     assert!(table(&summary).unwrap().markdown().contains(why));
+    // Of a cell whose decoding is unknown, those of the whole time.
+    let of_e2e = "\nSpeedup e2e prompt by prompt, geometric mean / median: sd-tree13 1.48 [1.43, 1.53] / —.";
+    assert!(!table(&summary).unwrap().markdown().contains("Speedup e2e prompt by prompt"));
+    let cell = &mut summary.cells[1];
+    cell.speedup_e2e = std::mem::replace(&mut cell.speedup, specimen_record::Ratio::absent("not known"));
+    let text = table(&summary).unwrap().markdown();
+    assert!(text.contains(of_e2e) && !text.contains("median: sd-tree13 1.48 [1.43, 1.53] / —; "), "{text}");
 }
 
 #[test]

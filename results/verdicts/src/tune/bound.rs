@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use specimen_experiments::goal::{Constraint, Side};
 use specimen_stats::rounding::is_equal;
 
-use super::sample::Sample;
+use super::{level::Level, sample::Sample};
 use crate::VerdictError;
 
 /// A value with its 95 % interval, or the reason why there is none.
@@ -67,15 +67,11 @@ pub struct Sides<'a> {
 }
 
 impl BoundCheck {
-    /// Judges `sides` by `constraint`; the interval of the slack is at `confidence`.
+    /// Judges `sides` by `constraint`; the interval of the slack is at `level`.
     ///
     /// # Errors
-    /// When `confidence` is no probability.
-    pub fn of(
-        constraint: &Constraint,
-        sides: Sides<'_>,
-        confidence: f64,
-    ) -> Result<BoundCheck, VerdictError> {
+    /// When `level` is no probability.
+    pub fn of(constraint: &Constraint, sides: Sides<'_>, level: &Level) -> Result<BoundCheck, VerdictError> {
         let Sides { value, baseline, is_by_construction, is_nearer } = sides;
         let text = constraint.text.clone();
         // A bound that the baseline itself misses asks for more than being near it, and is taken as it is.
@@ -90,13 +86,14 @@ impl BoundCheck {
             false => slack_of(constraint, value, baseline),
         };
         let reference = if constraint.of_baseline == 0.0 { Some(0.0) } else { baseline.value() };
+        let bound = reference.map(|reference| constraint.bound(reference));
         let why = value.why().or_else(|| slack.why()).map(str::to_owned);
         let mut held = BoundCheck {
             constraint: text,
             reading: reading(value)?,
-            bound: reference.map(|reference| constraint.bound(reference)),
-            slack: slack.value(),
-            slack_interval: slack.interval(confidence)?.map(|[low, high]| match is_around {
+            bound,
+            slack: slack.value().map(|slack| up_to_rounding(slack, bound)),
+            slack_interval: slack.interval(level.now())?.map(|[low, high]| match is_around {
                 // No distance is below 0, so nothing keeps the bound by more than the whole amount.
                 true => [low, high.min(constraint.plus.abs())],
                 false => [low, high],
@@ -106,7 +103,7 @@ impl BoundCheck {
         };
         held.reading.why = why;
         if !held.is_decided() {
-            held.prompts_to_decide = slack.prompts_to_decide(confidence)?;
+            held.prompts_to_decide = slack.prompts_to_decide(level)?;
         }
         Ok(held)
     }
@@ -135,6 +132,11 @@ impl BoundCheck {
         let scale = self.bound.map(f64::abs).filter(|bound| *bound > 0.0).unwrap_or(1.0);
         self.slack.map(|slack| (-slack / scale).max(0.0))
     }
+}
+
+/// A slack that is 0 where it is the rounding of a mean beside its bound.
+fn up_to_rounding(slack: f64, bound: Option<f64>) -> f64 {
+    if is_equal(slack, 0.0, bound.unwrap_or(0.0).abs()) { 0.0 } else { slack }
 }
 
 /// A sample's value with its 95 % interval.
@@ -224,8 +226,12 @@ mod tests {
         baseline: &Sample,
         is_by_construction: bool,
     ) -> BoundCheck {
-        BoundCheck::of(constraint, Sides { value, baseline, is_by_construction, is_nearer: false }, 0.99)
-            .unwrap()
+        BoundCheck::of(
+            constraint,
+            Sides { value, baseline, is_by_construction, is_nearer: false },
+            &Level::fixed(0.99),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -240,6 +246,16 @@ mod tests {
         let found = held(&at_most(1.5, 0.0), &value, &baseline, false);
         assert!((found.slack.unwrap() - (14.0 / 6.0 - 0.2)).abs() < 1e-9, "{found:?}");
         assert!(!found.is_decided() && found.prompts_to_decide.is_some_and(|n| n > 6), "{found:?}");
+    }
+
+    #[test]
+    fn a_mean_that_is_its_bound_but_for_rounding_keeps_it_by_nothing() {
+        let value = prompts(&[0.1, 0.2, 0.3, 0.1, 0.2, 0.3]);
+        let mean = value.value().unwrap();
+        assert_ne!(0.2, mean, "there is rounding to be met");
+        let baseline = prompts(&[0.0; 6]);
+        let found = held(&at_most(0.0, 0.2), &value, &baseline, false);
+        assert_eq!((found.slack, found.standing()), (Some(0.0), BudgetStatus::Meets));
     }
 
     #[test]
@@ -266,7 +282,7 @@ mod tests {
                 is_by_construction: false,
                 is_nearer: true,
             };
-            let found = BoundCheck::of(constraint, sides, 0.99).unwrap();
+            let found = BoundCheck::of(constraint, sides, &Level::fixed(0.99)).unwrap();
             (found.standing(), (found.slack.unwrap() * 1e6).round() / 1e6)
         };
         let at_least = Constraint { side: Side::AtLeast, ..at_most(1.0, -0.3) };
@@ -277,7 +293,8 @@ mod tests {
         }
         let noisy = prompts(&[1.4, 4.6, 2.3, 8.8, 4.3, 6.9]);
         let sides = Sides { value: &noisy, baseline: &baseline, is_by_construction: false, is_nearer: true };
-        let [low, high] = BoundCheck::of(&at_most(1.0, 0.3), sides, 0.99).unwrap().slack_interval.unwrap();
+        let [low, high] =
+            BoundCheck::of(&at_most(1.0, 0.3), sides, &Level::fixed(0.99)).unwrap().slack_interval.unwrap();
         assert!(low < 0.0 && high == 0.3, "nothing is inside by more than the whole amount: {low} {high}");
         assert_eq!(
             standing(&at_most(0.0, 5.0), -3.0).0,
@@ -302,7 +319,7 @@ mod tests {
                 is_by_construction: false,
                 is_nearer: false,
             },
-            0.95,
+            &Level::fixed(0.95),
         )
         .unwrap();
         let [low, high] = found.slack_interval.unwrap();

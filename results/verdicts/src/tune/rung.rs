@@ -13,6 +13,7 @@ use specimen_table::fixed;
 
 use super::{
     bound::{BoundCheck, BudgetStatus},
+    level::Level,
     sample::Sample,
     trial::{Evidence, Trial},
     verdict::MOST_ADVISED,
@@ -57,8 +58,8 @@ pub enum TrialOutcome {
 pub struct Round {
     /// Whether more of the objective is better.
     pub higher_is_better: bool,
-    /// Level of the interval that decides which of two objectives is better, in (0, 1).
-    pub confidence: f64,
+    /// Level of the interval that decides which of two objectives is better.
+    pub level: Level,
     /// Whether there are no prompts for another rung.
     pub is_last: bool,
 }
@@ -86,7 +87,7 @@ impl TrialOutcome {
 /// Orders the trials of a rung and decides about each, the first place first.
 ///
 /// # Errors
-/// When the confidence is no probability.
+/// When the level is no probability.
 pub fn place(mut found: Vec<Evidence>, round: &Round) -> Result<Vec<RankedTrial>, VerdictError> {
     found.sort_by(|a, b| order(&a.trial, &b.trial, round.higher_is_better));
     let meets =
@@ -101,7 +102,7 @@ pub fn place(mut found: Vec<Evidence>, round: &Round) -> Result<Vec<RankedTrial>
             (a.objective.minus(&b.objective), best.trial.setting.as_str())
         });
         let is_worse = match &lead {
-            Some((lead, _)) => lead.interval(round.confidence)?.is_some_and(|[_, high]| high < 0.0),
+            Some((lead, _)) => lead.interval(round.level.now())?.is_some_and(|[_, high]| high < 0.0),
             None => false,
         };
         let trial = &one.trial;
@@ -160,9 +161,9 @@ fn why(
         parts.push(format!("no value of the objective: {why}"));
     }
     if let Some((lead, best)) = lead.filter(|_| trial.is_decided()) {
-        parts.push(match lead.interval(round.confidence)? {
+        parts.push(match lead.interval(round.level.now())? {
             Some([_, high]) if high < 0.0 => format!("`{best}` meets every bound and is better for certain"),
-            _ => match lead.prompts_to_decide(round.confidence)? {
+            _ => match lead.prompts_to_decide(&round.level)? {
                 Some(n) => {
                     format!("not better or worse than `{best}` for certain: about {n} prompts would decide")
                 }

@@ -1,14 +1,9 @@
 //! What was measured of one quantity, with the interval of its mean: Student's t over prompts, from
 //! [`FEWEST_PROMPTS`] of them on. A resampled interval of so few prompts is too narrow at the levels that a tuning needs.
 
-use specimen_stats::{
-    fewest::{Undecided, observations_to_decide},
-    normal::normal_quantile,
-    paired::scores_up_to_rounding,
-    student::student_quantile,
-};
+use specimen_stats::{normal::normal_quantile, paired::scores_up_to_rounding, student::student_quantile};
 
-use super::FEWEST_PROMPTS;
+use super::{FEWEST_PROMPTS, level::Level};
 use crate::{VerdictError, values::ByPrompt};
 
 /// The level of single intervals, and of those in summaries.
@@ -66,16 +61,14 @@ impl Sample {
         })
     }
 
-    /// Prompts that would show on which side of 0 the mean is, if mean and spread stay as they are. `None` where nothing
-    /// says so or it is more than a million.
+    /// Prompts that would show on which side of 0 the mean is, at the level of the tuning that has them, if mean and spread
+    /// stay as they are. `None` where nothing says so or it is more than a million.
     ///
     /// # Errors
-    /// When `confidence` is no probability.
-    pub fn prompts_to_decide(&self, confidence: f64) -> Result<Option<u64>, VerdictError> {
+    /// When `level` is no probability.
+    pub fn prompts_to_decide(&self, level: &Level) -> Result<Option<u64>, VerdictError> {
         let Some(spread) = self.spread() else { return Ok(None) };
-        let side = t_quantile(spread.n, confidence)? * spread.error;
-        let open = Undecided { n: spread.n as u64, distance: spread.mean.abs(), side, half: side };
-        Ok(observations_to_decide(&open, confidence)?)
+        level.prompts_to_decide(&spread)
     }
 
     /// These scores, with the other's on every prompt where the two differ by rounding alone.
@@ -146,14 +139,14 @@ impl Sample {
 }
 
 /// A mean over prompts with its standard error.
-struct Spread {
-    n: usize,
-    mean: f64,
-    error: f64,
+pub(super) struct Spread {
+    pub(super) n: usize,
+    pub(super) mean: f64,
+    pub(super) error: f64,
 }
 
 /// Half the width of a two-sided interval at `confidence` of a mean of `n` values, in standard errors.
-fn t_quantile(n: usize, confidence: f64) -> Result<f64, VerdictError> {
+pub(super) fn t_quantile(n: usize, confidence: f64) -> Result<f64, VerdictError> {
     Ok(student_quantile(n as u64 - 1, 0.5 + confidence / 2.0)?)
 }
 
@@ -192,9 +185,10 @@ mod tests {
     fn the_prompts_that_would_decide_make_the_interval_end_at_zero() {
         // Mean 0.25, deviation 1.016: t(.975) deviations over the root of n are 0.2515 at 65 and 0.2498 at 66 prompts.
         let values: Vec<f64> = (0..32).map(|at| 0.25 + if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        let needed = prompts(&values).prompts_to_decide(0.95).unwrap().unwrap();
+        let needed = prompts(&values).prompts_to_decide(&Level::fixed(0.95)).unwrap().unwrap();
         assert_eq!(needed, 66);
         let even: Vec<f64> = (0..32).map(|at| if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        assert_eq!(prompts(&even).prompts_to_decide(0.95).unwrap(), None, "a mean of 0 is never decided");
+        let never = prompts(&even).prompts_to_decide(&Level::fixed(0.95)).unwrap();
+        assert_eq!(never, None, "a mean of 0 is never decided");
     }
 }

@@ -19,6 +19,9 @@ pub struct Schedule {
     first: usize,
     n_search: usize,
     n_prompts: usize,
+    /// Whether `first` was asked for, and not chosen by the number of prompts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_first_given: bool,
 }
 
 impl Schedule {
@@ -37,15 +40,19 @@ impl Schedule {
             let needed = Schedule::limit_of_search(smallest);
             return Err(VerdictError::TooFewPrompts { n_prompts, first: smallest, needed });
         }
-        let n_rungs = 1 + (n_search / smallest).ilog2() as usize;
-        let (n_rungs, first) = match first {
-            Some(first) => (n_rungs, first),
-            None => {
-                let n_rungs = n_rungs.min(MOST_RUNGS);
-                (n_rungs, n_search >> (n_rungs - 1))
-            }
-        };
-        Ok(Schedule { n_rungs, first, n_search, n_prompts })
+        let n_rungs = rungs_of(n_search, first);
+        let is_first_given = first.is_some();
+        let first = first.unwrap_or(n_search >> (n_rungs - 1));
+        Ok(Schedule { n_rungs, first, n_search, n_prompts, is_first_given })
+    }
+
+    /// Rungs of a tuning with the same first rung whose rungs share `n` prompts; never fewer than here.
+    #[must_use]
+    pub fn n_rungs_with(&self, n: usize) -> usize {
+        if n <= self.n_search {
+            return self.n_rungs;
+        }
+        rungs_of(n, Some(self.first).filter(|_| self.is_first_given))
     }
 
     /// Rungs there will be at most.
@@ -81,9 +88,15 @@ impl Schedule {
 
     /// Prompts of a spec whose held-out part has `n` of them.
     #[must_use]
-    pub fn limit_of_held_out(n: usize) -> usize {
+    pub const fn limit_of_held_out(n: usize) -> usize {
         if n <= FEWEST_PROMPTS { 2 * FEWEST_PROMPTS } else { 3 * n - 2 }
     }
+}
+
+/// Rungs that share `n_search` prompts, at least as many as the first rung has.
+fn rungs_of(n_search: usize, first: Option<usize>) -> usize {
+    let n_rungs = 1 + (n_search / first.unwrap_or(FEWEST_PROMPTS)).ilog2() as usize;
+    if first.is_some() { n_rungs } else { n_rungs.min(MOST_RUNGS) }
 }
 
 /// Prompts of `n_prompts` that the rungs share.
@@ -121,6 +134,19 @@ mod tests {
         }
         let given = Schedule::of(48, Some(10)).expect("it fits");
         assert_eq!((given.prompts(0), given.prompts(1), given.held_out()), ([0, 10], [10, 32], [32, 48]));
+    }
+
+    #[test]
+    fn a_larger_tuning_has_as_many_rungs_as_its_own_schedule() {
+        for first in [None, Some(6), Some(10)] {
+            let small = Schedule::of(30, first).expect("there are enough prompts");
+            for n in 20..2000 {
+                let larger =
+                    Schedule::of(Schedule::limit_of_search(n), first).expect("there are enough prompts");
+                assert_eq!((larger.n_search(), larger.n_rungs()), (n, small.n_rungs_with(n)), "{first:?}");
+            }
+            assert_eq!(small.n_rungs_with(6), small.n_rungs(), "the tuning goes on with its own rungs");
+        }
     }
 
     #[test]

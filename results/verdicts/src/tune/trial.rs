@@ -9,6 +9,7 @@ use specimen_record::{Better, CellSummary, Guarantee, distances};
 
 use super::{
     bound::{BoundCheck, BudgetStatus, Reading, Sides, reading},
+    level::Level,
     sample::{ALONE, Sample},
 };
 use crate::{
@@ -90,7 +91,7 @@ impl Evidence {
         Ok(Evidence { trial, objective })
     }
 
-    /// Reads what `rungs`, the runs so far, have of `setting`. Intervals of bounds are at `confidence`.
+    /// Reads what `rungs`, the runs so far, have of `setting`. Intervals of bounds are at `level`.
     ///
     /// # Errors
     /// When a run has no such cell, or a statistic refuses its values.
@@ -98,7 +99,7 @@ impl Evidence {
         rungs: &[RunValues],
         goal: &Goal,
         setting: &str,
-        confidence: f64,
+        level: &Level,
     ) -> Result<Evidence, VerdictError> {
         for values in rungs {
             find(values, setting)?;
@@ -122,7 +123,7 @@ impl Evidence {
                 is_by_construction: cell.guarantee == Guarantee::Exact && is_quality,
                 is_nearer: is_nearer(cell, measure),
             };
-            BoundCheck::of(constraint, sides, confidence)
+            BoundCheck::of(constraint, sides, level)
         });
         let objective = objective(rungs, cell, baseline, &goal.objective)?;
         Evidence::new(setting, objective, budget.collect::<Result<_, _>>()?)

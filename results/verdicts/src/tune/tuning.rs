@@ -6,8 +6,8 @@ use specimen_record::SCHEMA;
 
 use super::{
     bound::BudgetStatus,
+    level::Level,
     rung::{RankedTrial, Round},
-    sample::ALONE,
     schedule::Schedule,
     trial::Trial,
 };
@@ -34,9 +34,11 @@ pub struct Tuning {
     pub settings: Vec<Setting>,
     /// How the prompts are cut.
     pub schedule: Schedule,
-    /// Level of each interval by which a rung decides. Each rung may decide each bound of a setting, and whether another
-    /// is better; together these decisions about one setting hold with 95 % (Bonferroni).
+    /// Level of each interval by which a rung decides ([`super::level`]).
     pub confidence: f64,
+    /// Prompts that the dataset has; absent where that is not known. Counting stops at [`MOST_LIMIT`](super::MOST_LIMIT).
+    #[serde(default)]
+    pub n_available: Option<usize>,
     /// The rungs that were run.
     pub rungs: Vec<Rung>,
     /// The run on held-out prompts; absent where no setting met the budget, and until it is there.
@@ -91,7 +93,6 @@ impl Tuning {
     /// One that has not begun. `higher_is_better` is the goal's or, of a metric, what its scores say.
     #[must_use]
     pub fn new(name: &str, goal: &Goal, settings: Vec<Setting>, schedule: Schedule) -> Tuning {
-        let n_decisions = (goal.budget.len() + 1) * schedule.n_rungs();
         Tuning {
             schema: SCHEMA,
             name: name.to_owned(),
@@ -101,7 +102,8 @@ impl Tuning {
             budget: goal.budget.iter().map(|constraint| constraint.text.clone()).collect(),
             settings,
             schedule,
-            confidence: 1.0 - (1.0 - ALONE) / n_decisions as f64,
+            confidence: Level::of_rungs(schedule, goal.budget.len()).now(),
+            n_available: None,
             rungs: Vec::new(),
             confirmation: None,
             verdict: None,
@@ -113,9 +115,15 @@ impl Tuning {
     pub fn round(&self) -> Round {
         Round {
             higher_is_better: self.higher_is_better,
-            confidence: self.confidence,
+            level: self.level(),
             is_last: self.rungs.len() + 1 >= self.schedule.n_rungs(),
         }
+    }
+
+    /// Level of the intervals by which a rung decides.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        Level::of_rungs(self.schedule, self.budget.len())
     }
 
     /// Settings that the next rung takes, in the order of the spec.

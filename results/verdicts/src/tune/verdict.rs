@@ -71,6 +71,9 @@ pub struct Undecided {
     pub prompts: Option<u64>,
     /// The `--limit` of a tuning that has them.
     pub limit: Option<usize>,
+    /// Prompts of the dataset, where they are fewer than `limit`.
+    #[serde(default)]
+    pub too_few: Option<usize>,
 }
 
 /// A bound that a setting misses.
@@ -102,7 +105,7 @@ impl Tuning {
         let setting = best.trial.setting.clone();
         self.verdict = self.confirmation.as_ref().map(|confirmation| {
             let bounds = &confirmation.trial.budget;
-            let undecided = undecided(&setting, bounds, Schedule::limit_of_held_out);
+            let undecided = self.undecided(&setting, bounds, Schedule::limit_of_held_out);
             let rivals = self.rivals(best);
             match confirmation.standing {
                 BudgetStatus::Meets => Verdict::Confirmed { undecided, rivals, setting },
@@ -132,8 +135,10 @@ impl Tuning {
                 constraint: held.constraint.clone(),
                 prompts: None,
                 limit: None,
+                too_few: None,
             });
-            let undecided = undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search);
+            let undecided =
+                self.undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search);
             undecided.into_iter().chain(unknown)
         })
         .collect()
@@ -172,11 +177,32 @@ impl Tuning {
             undecided: candidates
                 .iter()
                 .flat_map(|placed| {
-                    undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search)
+                    self.undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search)
                 })
                 .collect(),
             open,
         }
+    }
+
+    /// The bounds of a setting that have a value and are undecided.
+    fn undecided(
+        &self,
+        setting: &str,
+        bounds: &[BoundCheck],
+        limit_of: fn(usize) -> usize,
+    ) -> Vec<Undecided> {
+        let open = bounds.iter().filter(|held| held.slack.is_some() && !held.is_decided());
+        open.map(|held| {
+            let limit = held.prompts_to_decide.and_then(|n| usize::try_from(n).ok()).map(limit_of);
+            Undecided {
+                setting: setting.to_owned(),
+                constraint: held.constraint.clone(),
+                prompts: held.prompts_to_decide,
+                limit,
+                too_few: self.n_available.filter(|available| limit.is_some_and(|limit| *available < limit)),
+            }
+        })
+        .collect()
     }
 
     /// Each setting's last trial with the prompts that it is of, the last rung first, but for settings that were worse than
@@ -383,18 +409,6 @@ fn misses(placed: &RankedTrial, prompts: usize) -> Vec<NearMiss> {
     missed.into_iter().map(|(miss, _)| miss).collect()
 }
 
-/// The bounds of a setting that have a value and are undecided.
-fn undecided(setting: &str, bounds: &[BoundCheck], limit: fn(usize) -> usize) -> Vec<Undecided> {
-    let open = bounds.iter().filter(|held| held.slack.is_some() && !held.is_decided());
-    open.map(|held| Undecided {
-        setting: setting.to_owned(),
-        constraint: held.constraint.clone(),
-        prompts: held.prompts_to_decide,
-        limit: held.prompts_to_decide.and_then(|n| usize::try_from(n).ok()).map(limit),
-    })
-    .collect()
-}
-
 /// Open bounds of settings that would be better, in a sentence that begins with a space.
 fn rivals_said(rivals: &[Undecided]) -> String {
     match rivals.is_empty() {
@@ -409,11 +423,14 @@ fn of_settings(all: &[Undecided]) -> String {
 
 /// `a (about 40 prompts would, --limit 60 and another --out), b, and 3 more`. A folder has one tuning.
 fn listed(all: &[Undecided], name: impl Fn(&Undecided) -> String) -> String {
-    let text = |one: &Undecided| match (one.prompts, one.limit) {
-        (Some(n), _) if n > MOST_ADVISED => {
+    let text = |one: &Undecided| match (one.prompts, one.limit, one.too_few) {
+        (Some(n), ..) if n > MOST_ADVISED => {
             format!("{} (so near the bound that more than {MOST_ADVISED} prompts would)", name(one))
         }
-        (Some(n), Some(limit)) => {
+        (Some(n), Some(limit), Some(all)) => {
+            format!("{} (about {n} prompts would, of {limit} in all, and the dataset has {all})", name(one))
+        }
+        (Some(n), Some(limit), None) => {
             format!("{} (about {n} prompts would, --limit {limit} and another --out)", name(one))
         }
         _ => name(one),

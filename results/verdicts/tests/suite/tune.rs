@@ -8,6 +8,7 @@ use specimen_record::Guarantee;
 use specimen_verdicts::{
     tune::{
         bound::{BoundCheck, BudgetStatus, Reading},
+        level::Level,
         rung::{RankedTrial, Round, TrialOutcome, place},
         sample::Sample,
         schedule::Schedule,
@@ -39,7 +40,7 @@ fn setting(name: &str, objective: f64, slack: Option<(f64, f64)>) -> Evidence {
 }
 
 fn placed(found: Vec<Evidence>, is_last: bool) -> Vec<RankedTrial> {
-    place(found, &Round { higher_is_better: true, confidence: 0.95, is_last }).unwrap()
+    place(found, &Round { higher_is_better: true, level: Level::fixed(0.95), is_last }).unwrap()
 }
 
 fn check(found: Vec<Evidence>, is_last: bool, expected: &[(&str, TrialOutcome)]) {
@@ -186,7 +187,7 @@ fn read(rungs: &mut [RunValues], goal: &Goal) -> Trial {
     for run in rungs.iter_mut() {
         run.summary.cells.iter_mut().for_each(|cell| cell.guarantee = Guarantee::Relaxed);
     }
-    Evidence::read(rungs, goal, "chain", 0.999).unwrap().trial
+    Evidence::read(rungs, goal, "chain", &Level::fixed(0.999)).unwrap().trial
 }
 
 #[test]
@@ -210,7 +211,7 @@ fn bounds_relative_to_the_baseline_are_read_with_paired_intervals() {
     let chain = read(&mut few, &goal());
     let decided = [chain.objective.ci95, chain.budget[0].slack_interval, chain.budget[1].slack_interval];
     assert_eq!(decided, [None; 3], "five prompts decide nothing");
-    let missing = Evidence::read(&values, &goal(), "none", 0.95).unwrap_err().to_string();
+    let missing = Evidence::read(&values, &goal(), "none", &Level::fixed(0.95)).unwrap_err().to_string();
     assert!(missing.contains("no cell `none`"), "{missing}");
 }
 
@@ -227,12 +228,15 @@ fn a_rung_judges_by_the_prompts_of_all_rungs_so_far() {
     let parts = [part("one", [0, 8]), part("two", [8, 24])];
     let goal = |objective: &str| Goal { objective: objective.into(), budget: Vec::new(), ..goal() };
     for objective in ["accepted_per_step", "decode_s", "e2e_s", "speedup", "speedup_e2e", "clip"] {
-        let together = Evidence::read(&parts, &goal(objective), "chain", 0.95).unwrap();
-        let at_once = Evidence::read(std::slice::from_ref(&whole), &goal(objective), "chain", 0.95).unwrap();
+        let together = Evidence::read(&parts, &goal(objective), "chain", &Level::fixed(0.95)).unwrap();
+        let at_once =
+            Evidence::read(std::slice::from_ref(&whole), &goal(objective), "chain", &Level::fixed(0.95))
+                .unwrap();
         assert_eq!(together, at_once, "{objective}");
     }
     // The value over prompts of a speedup is the ratio of mean times, as in the run's table.
-    let speedup = Evidence::read(std::slice::from_ref(&whole), &goal("speedup"), "chain", 0.95).unwrap();
+    let speedup =
+        Evidence::read(std::slice::from_ref(&whole), &goal("speedup"), "chain", &Level::fixed(0.95)).unwrap();
     let times = whole.paired_times("chain", Span::Decode).unwrap();
     let sum = |side: &specimen_verdicts::values::ByPrompt| side.values().sum::<f64>();
     let ratio = sum(&times.baseline) / sum(&times.method);
@@ -253,7 +257,7 @@ fn an_exact_cell_meets_bounds_of_quality_and_is_measured_for_others() {
     };
     let mut values = [values];
     let standings = |values: &[RunValues], goal: &Goal| -> Vec<_> {
-        let chain = Evidence::read(values, goal, "chain", 0.999).unwrap().trial;
+        let chain = Evidence::read(values, goal, "chain", &Level::fixed(0.999)).unwrap().trial;
         let of = |held: &BoundCheck| (held.standing(), held.is_decided(), held.is_by_construction);
         chain.budget.iter().map(of).collect()
     };
@@ -356,6 +360,21 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
     let text =
         "does not meet fid<=10 on held-out prompts. The 6 held-out prompts do not decide nfe<=90 (about 40";
     assert!(of_two.said().contains(text), "{}", of_two.said());
+}
+
+#[test]
+fn no_limit_is_advised_that_the_dataset_does_not_have() {
+    let said = |n_available: usize| {
+        let tuning = Tuning { n_available: Some(n_available), ..four() };
+        confirmed(tuning, (0.5, 0.9)).said()
+    };
+    // 40 held out are a third of 118, and the rungs share 40 of 60.
+    let all = said(118);
+    assert!(all.contains("do not decide fid<=10 (about 40 prompts would, --limit 118 and"), "{all}");
+    let one_fewer = said(117);
+    let text = "do not decide fid<=10 (about 40 prompts would, of 118 in all, and the dataset has 117).";
+    assert!(one_fewer.contains(text), "{one_fewer}");
+    assert!(one_fewer.contains("`doubtful` fid<=10 (about 40 prompts would, --limit 60 and"), "{one_fewer}");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn evidence(grid: &Grid, at: usize, n: usize, seed: u64, tuning: &Tuning) -> Evi
             is_by_construction: truth.is_exact,
             is_nearer: false,
         };
-        BoundCheck::of(constraint, sides, tuning.confidence).unwrap()
+        BoundCheck::of(constraint, sides, &tuning.level()).unwrap()
     });
     Evidence::new(&at.to_string(), values(0, 0.7, truth.speedup), held.collect()).unwrap()
 }
