@@ -59,6 +59,7 @@ fn the_line_of_other_means_says_why_a_median_is_missing() {
     let of_e2e = "\nSpeedup e2e prompt by prompt, geometric mean / median: sd-tree13 1.48 [1.43, 1.53] / —.";
     assert!(!table(&summary).unwrap().markdown().contains("Speedup e2e prompt by prompt"));
     let cell = &mut summary.cells[1];
+    cell.origin = Some(specimen_record::Origin::External);
     cell.speedup_e2e = std::mem::replace(&mut cell.speedup, specimen_record::Ratio::absent("not known"));
     let text = table(&summary).unwrap().markdown();
     assert!(text.contains(of_e2e) && !text.contains("median: sd-tree13 1.48 [1.43, 1.53] / —; "), "{text}");

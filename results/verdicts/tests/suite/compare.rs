@@ -308,7 +308,7 @@ fn runs_without_a_common_prompt_are_refused_as_a_whole() {
     );
     let half = Made { first_prompt: 12, n_prompts: 36, ..Made::plain("b") };
     let found = compared(&Made::plain("a"), &half, &Options::default()).unwrap();
-    assert_eq!(row(&found, "tree", "nfe").estimate.n, 12);
+    assert_eq!(row(&found, "tree", "clip").estimate.n, 12);
 }
 
 #[test]
