@@ -16,7 +16,7 @@ trap 'trap - INT TERM; kill 0; exit 130' INT TERM
 export SPECIMEN_SKIP_LOG="$scratch/skipped"
 # Tests run side by side, two a core, since some wait and a suite may end with a long one; further threads of each would
 # wait for one another.
-export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(nproc)))}"
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(env -u OMP_NUM_THREADS nproc)))}"
 : >"$SPECIMEN_SKIP_LOG"
 
 tests() { cargo test --release --workspace --no-fail-fast "$@"; }

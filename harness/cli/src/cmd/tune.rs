@@ -57,6 +57,8 @@ pub struct TuneArgs {
     pub out: Option<PathBuf>,
 }
 
+/// The key of a schedule that says whether the first rung was asked for.
+const GIVEN: &str = "is_first_given";
 /// What a tuning is saved in.
 const TRACE: &str = "tune.json";
 
@@ -88,7 +90,8 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
     let mut tuner = Tuner { spec: &spec, goal: &goal, out: &out, console, rungs: Vec::new() };
     let mut tuning = Tuning::new(&spec.name, &goal, settings, schedule);
     check_same(&out, &tuning)?;
-    tuning.n_available = Some(n_available(&spec.dataset)?);
+    tuning.n_available = n_available(&spec.dataset)?;
+    tuning.is_part = spec.dataset.part.is_some();
     while tuning.wants_rung() {
         tuner.rung(&mut tuning)?;
         tuner.save(&tuning)?;
@@ -110,10 +113,13 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
     }
 }
 
-/// Prompts that a dataset has for a tuning, whatever the spec takes of them; counting stops at [`MOST_LIMIT`].
-fn n_available(dataset: &DatasetSpec) -> anyhow::Result<usize> {
-    let all = DatasetSpec { limit: Some(MOST_LIMIT), subset_seed: None, part: None, ..dataset.clone() };
-    Ok(prompts::open(&all, data_root().as_ref())?.n_prompts())
+/// Prompts that a dataset has, whatever the spec takes of them; `None` where it has as many as any `--limit` that is advised.
+fn n_available(dataset: &DatasetSpec) -> anyhow::Result<Option<usize>> {
+    // A seed chooses from the dataset as it is; without one, a generated dataset has as many as are asked for.
+    let limit = if dataset.subset_seed.is_some() { None } else { Some(MOST_LIMIT) };
+    let all = DatasetSpec { limit, subset_seed: None, part: None, ..dataset.clone() };
+    let n = prompts::open(&all, data_root().as_ref())?.n_prompts();
+    Ok(Some(n).filter(|n| *n < MOST_LIMIT))
 }
 
 /// The tuning that was saved in `folder`; `None` where there is none.
@@ -145,7 +151,11 @@ fn check_same(out: &Path, tuning: &Tuning) -> anyhow::Result<()> {
     let bytes = read_bounded(&path, MAX_BYTES)?;
     let before: serde_json::Value =
         serde_json::from_slice(&bytes).map_err(|error| unreadable(&path, &error))?;
-    let now = serde_json::to_value(tuning)?;
+    let mut now = serde_json::to_value(tuning)?;
+    // The traces of earlier programs do not say who chose the first rung.
+    if let (None, Some(schedule)) = (before["schedule"].get(GIVEN), now["schedule"].as_object_mut()) {
+        schedule.remove(GIVEN);
+    }
     let differing: Vec<&str> = [
         ("name", "the name of the spec"),
         ("objective", "the objective"),
@@ -275,7 +285,13 @@ impl Tuner<'_> {
         let run = "held-out".to_owned();
         let values = self.run(&run, &[setting], prompts)?;
         let (result_digest, n_images) = (digest(&values), n_images(&values));
-        let trial = Evidence::read(&[values], self.goal, setting, &Level::fixed(ALONE))?.trial;
+        let trial = Evidence::read(
+            &[values],
+            self.goal,
+            setting,
+            &Level::fixed(ALONE).judging(prompts[1] - prompts[0]),
+        )?
+        .trial;
         let standing = trial.standing();
         Ok(Confirmation { run, result_digest, prompts, n_images, trial, standing })
     }
@@ -314,4 +330,29 @@ fn digest(values: &RunValues) -> String {
 
 fn n_images(values: &RunValues) -> u64 {
     values.summary.cells.iter().map(|cell| cell.n_images).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+    use super::*;
+
+    #[test]
+    fn as_many_prompts_as_a_dataset_has_are_counted_where_they_are_too_few_for_some_limit() {
+        let file = tempfile::NamedTempFile::with_suffix(".txt").unwrap();
+        std::fs::write(file.path(), "a cat\na dog\na red circle\n").unwrap();
+        let scenes = DatasetSpec { limit: Some(12), ..DatasetSpec::whole("scenes-val", None) };
+        let cases = [
+            (scenes.clone(), None),
+            (DatasetSpec { subset_seed: Some(1), ..scenes.clone() }, Some(2000)),
+            (DatasetSpec { part: Some([2, 9]), ..scenes }, None),
+            (DatasetSpec { limit: Some(2), ..DatasetSpec::whole("unconditional", None) }, None),
+            (DatasetSpec::whole("cascade-figures", None), Some(31)),
+            (DatasetSpec::whole(file.path().to_str().unwrap(), None), Some(3)),
+        ];
+        for (dataset, expected) in cases {
+            assert_eq!(n_available(&dataset).unwrap(), expected, "{dataset:?}");
+        }
+    }
 }

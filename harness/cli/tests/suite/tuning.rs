@@ -180,4 +180,14 @@ fn a_folder_with_another_tuning_is_refused_and_its_answer_kept() {
     assert!(other.err.contains("t has another tuning; it differs in the bounds"), "{}", other.err);
     assert_eq!(trace(&desk, "t"), answer);
     assert_eq!(tune("nfe<=ar").code, first.code, "the same tuning continues");
+    // So does one with --prompts of a program whose traces did not say that it was given.
+    let given = |n: &str| desk.run(&["tune", &file, "--objective", "nfe", "--prompts", n, "--out", "g"]);
+    let first = given("6");
+    let mut earlier = trace(&desk, "g");
+    assert_eq!(earlier["schedule"]["is_first_given"], true, "{}", first.err);
+    earlier["schedule"].as_object_mut().unwrap().remove("is_first_given");
+    desk.file("g/tune.json", &earlier.to_string());
+    assert_eq!(given("6").code, first.code);
+    let other = given("7");
+    assert!(other.err.contains("it differs in the prompts (--limit, --prompts)"), "{}", other.err);
 }

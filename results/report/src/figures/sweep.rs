@@ -174,13 +174,9 @@ impl Sweep {
             conditions: conditions(summary),
             caption: format!(
                 "The cells of a line differ in {} only: the upper panel has the speedup, the lower {}, with 95 % intervals. Lines only join what \
-                 belongs together; between the points nothing was measured.{}",
+                 belongs together; between the points nothing was measured. Intervals of several lines at one value are drawn beside each other.",
                 self.path,
-                plane.quality_in_words(),
-                match self.series.len() {
-                    1 => "",
-                    _ => " Points of several lines at one value are drawn beside each other.",
-                }
+                plane.quality_in_words()
             ),
         };
         let is_log = self.series.iter().all(|series| {

@@ -298,7 +298,10 @@ fn means_line(name: &str, cells: &[(&CellSummary, &Ratio)]) -> Option<String> {
         n if n == texts.len() => "batch by batch",
         _ => "prompt by prompt (batch by batch where images were decoded together)",
     };
-    let why = match others().any(|(_, ratio)| ratio.median.is_none()) {
+    let is_of_few = |ratio: &Ratio| {
+        ratio.observations.is_some_and(|found| found.n < FEWEST_OBSERVATIONS as u64) && ratio.median.is_none()
+    };
+    let why = match others().any(|(_, ratio)| is_of_few(ratio)) {
         true => format!(" A median needs {FEWEST_OBSERVATIONS} prompts or batches."),
         false => String::new(),
     };

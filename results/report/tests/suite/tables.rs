@@ -54,6 +54,9 @@ fn the_line_of_other_means_says_why_a_median_is_missing() {
     let mut summary = small();
     assert!(!table(&summary).unwrap().markdown().contains(why));
     summary.cells[1].speedup.median = None;
+    assert!(!table(&summary).unwrap().markdown().contains(why), "a summary that is older than medians");
+    summary.cells[1].speedup.observations =
+        Some(specimen_record::Observations { n: 5, of: specimen_record::ObservedUnit::Prompts });
     assert!(table(&summary).unwrap().markdown().contains(why));
     // Of a cell whose decoding is unknown, those of the whole time.
     let of_e2e = "\nSpeedup e2e prompt by prompt, geometric mean / median: sd-tree13 1.48 [1.43, 1.53] / —.";

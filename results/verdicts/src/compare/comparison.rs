@@ -267,12 +267,13 @@ impl Both<'_> {
     }
 
     fn compare(&self, found: &mut Comparison) -> Result<(), VerdictError> {
+        let other = other_identity((&self.a.summary, self.cell_a), (&self.b.summary, self.cell_b));
         if self.a.has_other_prompts(&self.cell_a.id, (self.b, &self.cell_b.id)) {
-            let why = "no prompt of A is one of B: prompts are paired by their ids";
-            self.refuse(found, "everything", None, why);
+            let why = "no prompt of A is one of B: prompts are paired by their ids".to_owned();
+            let whys: Vec<String> = std::iter::once(why).chain(other).collect();
+            self.refuse(found, "everything", None, &whys.join("; "));
             return Ok(());
         }
-        let other = other_identity((&self.a.summary, self.cell_a), (&self.b.summary, self.cell_b));
         let seeds = why_no_pairs((self.a, &self.cell_a.id), (self.b, &self.cell_b.id));
         let whys = [
             (Mix::Identity, other.filter(|_| !self.options.takes_any_identity())),

@@ -92,7 +92,9 @@ impl BoundCheck {
             constraint: text,
             reading: reading(value)?,
             bound,
-            slack: slack.value().map(|slack| up_to_rounding(slack, bound)),
+            slack: slack
+                .value()
+                .map(|value| up_to_rounding(value, slack.size() + bound.unwrap_or(0.0).abs())),
             slack_interval: slack.interval(level.now())?.map(|[low, high]| match is_around {
                 // No distance is below 0, so nothing keeps the bound by more than the whole amount.
                 true => [low, high.min(constraint.plus.abs())],
@@ -134,9 +136,9 @@ impl BoundCheck {
     }
 }
 
-/// A slack that is 0 where it is the rounding of a mean beside its bound.
-fn up_to_rounding(slack: f64, bound: Option<f64>) -> f64 {
-    if is_equal(slack, 0.0, bound.unwrap_or(0.0).abs()) { 0.0 } else { slack }
+/// A slack that is 0 where it is the rounding of a mean of numbers up to `size`.
+fn up_to_rounding(slack: f64, size: f64) -> f64 {
+    if is_equal(slack, 0.0, size) { 0.0 } else { slack }
 }
 
 /// A sample's value with its 95 % interval.
@@ -253,9 +255,13 @@ mod tests {
         let value = prompts(&[0.1, 0.2, 0.3, 0.1, 0.2, 0.3]);
         let mean = value.value().unwrap();
         assert_ne!(0.2, mean, "there is rounding to be met");
+        let around_zero = prompts(&[0.1, 0.2, -0.3, 0.1, 0.2, -0.3]);
+        assert_ne!(around_zero.value(), Some(0.0));
         let baseline = prompts(&[0.0; 6]);
-        let found = held(&at_most(0.0, 0.2), &value, &baseline, false);
-        assert_eq!((found.slack, found.standing()), (Some(0.0), BudgetStatus::Meets));
+        for (value, bound) in [(value, 0.2), (around_zero, 0.0)] {
+            let found = held(&at_most(0.0, bound), &value, &baseline, false);
+            assert_eq!((found.slack, found.standing()), (Some(0.0), BudgetStatus::Meets));
+        }
     }
 
     #[test]

@@ -15,19 +15,28 @@ pub struct Level {
     now: f64,
     /// Of rungs: how the prompts are cut, and how many decisions a rung makes about a setting.
     rungs: Option<(Schedule, usize)>,
+    /// Prompts that are judged; `None` where each has a value.
+    n_judged: Option<usize>,
 }
 
 impl Level {
     /// One that is the same for any number of prompts.
     #[must_use]
     pub fn fixed(level: f64) -> Level {
-        Level { now: level, rungs: None }
+        Level { now: level, rungs: None, n_judged: None }
     }
 
     /// That of rungs which decide `n_bounds` bounds and the objective.
     #[must_use]
     pub fn of_rungs(schedule: Schedule, n_bounds: usize) -> Level {
-        Level { now: bonferroni((n_bounds + 1) * schedule.n_rungs()), rungs: Some((schedule, n_bounds + 1)) }
+        let now = bonferroni((n_bounds + 1) * schedule.n_rungs());
+        Level { now, rungs: Some((schedule, n_bounds + 1)), n_judged: None }
+    }
+
+    /// The same where `n` prompts are judged, which may have fewer values: images that were decoded together have one time.
+    #[must_use]
+    pub fn judging(self, n: usize) -> Level {
+        Level { n_judged: Some(n), ..self }
     }
 
     /// That of this tuning.
@@ -42,15 +51,17 @@ impl Level {
         self.rungs.map_or(self.now, |(schedule, each)| bonferroni(each * schedule.n_rungs_with(n)))
     }
 
-    /// The fewest prompts that show on which side of 0 the mean is, at the level of the tuning that has them, if mean and
-    /// spread stay as they are. `None` where nothing says so or it is more than a million.
+    /// The fewest prompts that show on which side of 0 the mean is, at the level of the tuning that has them, if mean, spread
+    /// and the prompts of a value stay as they are. `None` where nothing says so or it is more than a million values.
     pub(super) fn prompts_to_decide(&self, spread: &Spread) -> Result<Option<u64>, VerdictError> {
+        let of_a_value = self.n_judged.map_or(1.0, |n| (n as f64 / spread.n as f64).max(1.0));
         let mut level = self.now;
         loop {
             let half = t_quantile(spread.n, level)? * spread.error;
             let distance = spread.mean.abs();
             let open = Undecided { n: spread.n as u64, distance, side: half, half };
-            let Some(n) = observations_to_decide(&open, level)? else { return Ok(None) };
+            let Some(n_values) = observations_to_decide(&open, level)? else { return Ok(None) };
+            let n = (n_values as f64 * of_a_value).ceil() as u64;
             // No more prompts have a lower level, so this ends at the fewest.
             if self.with(n) <= level {
                 return Ok(Some(n));
@@ -91,5 +102,9 @@ mod tests {
         }
         let at_once = Level::fixed(level.now()).prompts_to_decide(&spread(0.1)).unwrap();
         assert!(level.prompts_to_decide(&spread(0.1)).unwrap() > at_once, "more rungs, a stricter level");
+        // Values of batches of four are of four times the prompts.
+        let each = Level::fixed(0.95).prompts_to_decide(&spread(0.3)).unwrap().unwrap();
+        let of_four = Level::fixed(0.95).judging(48).prompts_to_decide(&spread(0.3)).unwrap();
+        assert_eq!(of_four, Some(4 * each));
     }
 }

@@ -121,6 +121,15 @@ impl Sample {
         }
     }
 
+    /// The largest of its numbers without their signs; 0 where there is none.
+    pub(super) fn size(&self) -> f64 {
+        match self {
+            Sample::Prompts(values) => values.values().fold(0.0, |largest, value| value.abs().max(largest)),
+            Sample::Whole { value, .. } => value.abs(),
+            Sample::Absent { .. } => 0.0,
+        }
+    }
+
     fn spread(&self) -> Option<Spread> {
         let Sample::Prompts(values) = self else { return None };
         let n = values.len();

@@ -36,9 +36,12 @@ pub struct Tuning {
     pub schedule: Schedule,
     /// Level of each interval by which a rung decides ([`super::level`]).
     pub confidence: f64,
-    /// Prompts that the dataset has; absent where that is not known. Counting stops at [`MOST_LIMIT`](super::MOST_LIMIT).
+    /// Prompts that the dataset has; absent where it has any `--limit` that is advised.
     #[serde(default)]
     pub n_available: Option<usize>,
+    /// Whether the spec takes a part of its dataset, which no `--limit` makes larger.
+    #[serde(default)]
+    pub is_part: bool,
     /// The rungs that were run.
     pub rungs: Vec<Rung>,
     /// The run on held-out prompts; absent where no setting met the budget, and until it is there.
@@ -104,6 +107,7 @@ impl Tuning {
             schedule,
             confidence: Level::of_rungs(schedule, goal.budget.len()).now(),
             n_available: None,
+            is_part: false,
             rungs: Vec::new(),
             confirmation: None,
             verdict: None,
@@ -120,10 +124,11 @@ impl Tuning {
         }
     }
 
-    /// Level of the intervals by which a rung decides.
+    /// Level of the intervals by which the next rung decides.
     #[must_use]
     pub fn level(&self) -> Level {
-        Level::of_rungs(self.schedule, self.budget.len())
+        let [_, n_judged] = self.schedule.prompts(self.rungs.len());
+        Level::of_rungs(self.schedule, self.budget.len()).judging(n_judged)
     }
 
     /// Settings that the next rung takes, in the order of the spec.

@@ -69,7 +69,7 @@ pub struct Undecided {
     pub constraint: String,
     /// Prompts that would decide it; absent where the number is not known.
     pub prompts: Option<u64>,
-    /// The `--limit` of a tuning that has them.
+    /// The `--limit` of a tuning that has them; absent for a part of a dataset.
     pub limit: Option<usize>,
     /// Prompts of the dataset, where they are fewer than `limit`.
     #[serde(default)]
@@ -193,7 +193,8 @@ impl Tuning {
     ) -> Vec<Undecided> {
         let open = bounds.iter().filter(|held| held.slack.is_some() && !held.is_decided());
         open.map(|held| {
-            let limit = held.prompts_to_decide.and_then(|n| usize::try_from(n).ok()).map(limit_of);
+            let n = held.prompts_to_decide.filter(|_| !self.is_part).and_then(|n| usize::try_from(n).ok());
+            let limit = n.map(limit_of);
             Undecided {
                 setting: setting.to_owned(),
                 constraint: held.constraint.clone(),
@@ -433,7 +434,8 @@ fn listed(all: &[Undecided], name: impl Fn(&Undecided) -> String) -> String {
         (Some(n), Some(limit), None) => {
             format!("{} (about {n} prompts would, --limit {limit} and another --out)", name(one))
         }
-        _ => name(one),
+        (Some(n), None, _) => format!("{} (about {n} prompts would)", name(one)),
+        (None, ..) => name(one),
     };
     let mut texts: Vec<String> = all.iter().take(MOST_NAMED).map(text).collect();
     if all.len() > MOST_NAMED {

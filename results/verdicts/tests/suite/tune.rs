@@ -375,6 +375,11 @@ fn no_limit_is_advised_that_the_dataset_does_not_have() {
     let text = "do not decide fid<=10 (about 40 prompts would, of 118 in all, and the dataset has 117).";
     assert!(one_fewer.contains(text), "{one_fewer}");
     assert!(one_fewer.contains("`doubtful` fid<=10 (about 40 prompts would, --limit 60 and"), "{one_fewer}");
+    let part = confirmed(Tuning { is_part: true, ..four() }, (0.5, 0.9)).said();
+    assert!(
+        part.contains("do not decide fid<=10 (about 40 prompts would).") && !part.contains("--limit"),
+        "{part}"
+    );
 }
 
 #[test]
