@@ -11,6 +11,7 @@ use crate::files::atomic::is_unfinished;
 use crate::files::canonical_row::{OpenFiles, RowPlace};
 use crate::files::read::file_digest;
 use crate::files::read::for_each_line;
+use crate::merging::attempts::conflict;
 use crate::run::run_dir::entries;
 use crate::{
     Digest, Document, Environment, Item, ItemKey, Lease, MachineRow, Manifest, MetricFile, Part, PlanFile,
@@ -81,12 +82,19 @@ pub fn verify_run(run: &RunDir) -> Verified {
     check.found
 }
 
-/// The complaints without those that add nothing: the same one again, and a digest where the file has a complaint before.
+/// The complaints without those that add nothing: the same one again, a digest where the file has a complaint before, and
+/// the pixels of an item with two results, of which only one can be the image's.
 fn said_once(complaints: Vec<RecordError>) -> Vec<RecordError> {
     let mut said: Vec<String> = Vec::new();
+    let of_conflict = |complaint: &RecordError| match complaint {
+        RecordError::Conflict { key, .. } => Some(key.clone()),
+        _ => None,
+    };
+    let conflicts: BTreeSet<ItemKey> = complaints.iter().filter_map(of_conflict).collect();
     let mut is_new = |complaint: &RecordError| {
         let words = complaint.to_string();
         let is_new = match complaint {
+            RecordError::OtherPixels { key, .. } if conflicts.contains(key) => false,
             RecordError::DigestMismatch { path, .. } => {
                 let place = format!("{}:", path.display());
                 !said.iter().any(|earlier| earlier.starts_with(&place))
@@ -215,14 +223,9 @@ impl Check<'_> {
         match self.winners.get(&key) {
             Some(earlier) if earlier.status == Status::Ok => {
                 if later.status == Status::Ok && later.place.digest != earlier.place.digest {
-                    self.found.complaints.push(RecordError::Conflict {
-                        key,
-                        field: "spelling".to_owned(),
-                        first: self.run.attempt_records(earlier.shard, earlier.attempt),
-                        first_line: earlier.place.line(),
-                        second: self.run.attempt_records(later.shard, later.attempt),
-                        second_line: later.place.line(),
-                    });
+                    let of = |won: &Won| (self.run.attempt_records(won.shard, won.attempt), won.place);
+                    let (Ok(complaint) | Err(complaint)) = conflict(&key, [of(earlier), of(&later)]);
+                    self.found.complaints.push(complaint);
                 }
             }
             _ => {
@@ -313,4 +316,30 @@ fn merge_digest(run: &RunDir, plan: &PlanFile, winners: &BTreeMap<ItemKey, Won>)
         hasher.update(files.canonical::<Record>(&path, won.place).ok()?);
     }
     Some(Digest::from(hasher.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_results_of_an_item_none_is_said_to_have_a_changed_image() {
+        let pixels = |key: &str| RecordError::OtherPixels {
+            path: "a.png".into(),
+            key: ItemKey::new("ar", key, 0),
+            expected: Digest::of(b"a"),
+            found: Digest::of(b"b"),
+        };
+        let both = RecordError::Conflict {
+            key: ItemKey::new("ar", "1", 0),
+            field: "tokens".to_owned(),
+            first: "first".into(),
+            first_line: 1,
+            second: "second".into(),
+            second_line: 1,
+        };
+        let said: Vec<String> =
+            said_once(vec![pixels("1"), both, pixels("2")]).iter().map(ToString::to_string).collect();
+        assert!(said.len() == 2 && said[0].contains("two results") && said[1].contains("ar/2/0"), "{said:?}");
+    }
 }

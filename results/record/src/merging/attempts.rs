@@ -229,7 +229,8 @@ impl<'a> Index<'a> {
         match self.winners.get(&key) {
             Some(earlier) if earlier.status == Status::Ok => {
                 if later.status == Status::Ok && later.place.digest != earlier.place.digest {
-                    return Err(self.conflict(&key, earlier, &later)?);
+                    let places = [earlier, &later].map(|one| (self.path(one), one.place));
+                    return Err(conflict(&key, places)?);
                 }
             }
             _ => {
@@ -259,24 +260,27 @@ impl<'a> Index<'a> {
     pub(crate) fn path(&self, winner: &Winner) -> PathBuf {
         self.run.attempt_records(winner.shard, winner.attempt)
     }
+}
 
-    fn conflict(&self, key: &ItemKey, earlier: &Winner, later: &Winner) -> Result<RecordError, RecordError> {
-        let (first, second) = (self.path(earlier), self.path(later));
-        let mut files = OpenFiles::default();
-        let mut fields = |path: &PathBuf, place: RowPlace| -> Result<serde_json::Value, RecordError> {
-            let record: Record = files.row(path, place)?;
-            Ok(serde_json::to_value(&record).expect("a record has text keys only"))
-        };
-        let (a, b) = (fields(&first, earlier.place)?, fields(&second, later.place)?);
-        let names = a.as_object().expect("a record is a JSON object");
-        let field = names.iter().find(|(name, value)| b.get(name.as_str()) != Some(value));
-        Ok(RecordError::Conflict {
-            key: key.clone(),
-            field: field.map_or_else(|| "spelling".to_owned(), |(name, _)| name.clone()),
-            first,
-            first_line: earlier.place.line(),
-            second,
-            second_line: later.place.line(),
-        })
-    }
+/// That an item has two results, with the first field in which they differ.
+pub(crate) fn conflict(
+    key: &ItemKey,
+    [(first, earlier), (second, later)]: [(PathBuf, RowPlace); 2],
+) -> Result<RecordError, RecordError> {
+    let mut files = OpenFiles::default();
+    let mut fields = |path: &PathBuf, place: RowPlace| -> Result<serde_json::Value, RecordError> {
+        let record: Record = files.row(path, place)?;
+        Ok(serde_json::to_value(&record).expect("a record has text keys only"))
+    };
+    let (a, b) = (fields(&first, earlier)?, fields(&second, later)?);
+    let names = a.as_object().expect("a record is a JSON object");
+    let field = names.iter().find(|(name, value)| b.get(name.as_str()) != Some(value));
+    Ok(RecordError::Conflict {
+        key: key.clone(),
+        field: field.map_or_else(|| "spelling".to_owned(), |(name, _)| name.clone()),
+        first,
+        first_line: earlier.line(),
+        second,
+        second_line: later.line(),
+    })
 }

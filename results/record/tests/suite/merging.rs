@@ -6,7 +6,7 @@ use std::fs;
 
 use specimen_record::{
     Digest, Done, ItemKey, PlanFile, Record, RecordError, RunDir, Seed, Status, StepsRow, coverage,
-    file_digest, merge, read_rows, verify_shard, write_document,
+    file_digest, merge, read_rows, verify_run, verify_shard, write_document,
 };
 
 /// Merges a run whose attempts are `(shard, attempt, records)`.
@@ -83,6 +83,8 @@ fn two_different_successes_of_one_item_are_refused_with_both_places() {
     assert_eq!(second, run.attempt_records(2, 5));
     assert!(message.contains("not deterministic"), "{message}");
     assert!(!run.merged_records().exists());
+    let complaints: Vec<String> = verify_run(&run).complaints.iter().map(ToString::to_string).collect();
+    assert!(complaints.contains(&message), "a check says the same: {complaints:?}");
 }
 
 #[test]

@@ -98,10 +98,7 @@ impl Part {
 
     /// What too few prompts say.
     fn of_few_prompts(said: String) -> Part {
-        Part {
-            prompts: Some(FEWEST_OBSERVATIONS as u64),
-            ..not_testable(format!("{said}; fewer than {FEWEST_OBSERVATIONS} prompts decide no claim"))
-        }
+        not_testable(format!("{said}; fewer than {FEWEST_OBSERVATIONS} prompts decide no claim"))
     }
 
     /// Takes back what was decided by too few prompts.

@@ -51,8 +51,16 @@ impl Tuning {
              their difference, prompt by prompt.",
             fixed(100.0 * self.confidence, 2)
         );
+        let is_zero = |trial: &Trial| trial.objective.ci95 == Some([0.0; 2]);
+        let distance = match self.is_distance && self.trials().any(is_zero) {
+            true => vec![format!(
+                "{}: 0 of an exact method, whose distribution is the baseline's, whatever its own images have.",
+                self.objective_name()
+            )],
+            false => Vec::new(),
+        };
         if self.budget.is_empty() {
-            return vec![dropped.replacen('d', "D", 1)];
+            return [vec![dropped.replacen('d', "D", 1)], distance].concat();
         }
         let has_exact = self.trials().any(|trial| trial.budget.iter().any(|held| held.is_by_construction));
         let exact = match has_exact {
@@ -62,7 +70,7 @@ impl Tuning {
             }
             false => "",
         };
-        vec![
+        let lines = vec![
             format!(
                 "Of each bound: the value, how far it is inside the bound (negative: outside) with the interval of that, and \
                  `?` where the interval does not decide.{exact} Dropped, misses: a bound is missed for certain; {dropped} \
@@ -74,7 +82,8 @@ impl Tuning {
                 fixed(100.0 * self.confidence, 2),
                 fixed(100.0 * ALONE, 0),
             ),
-        ]
+        ];
+        [lines, distance].concat()
     }
 
     fn trials(&self) -> impl Iterator<Item = &Trial> {

@@ -307,8 +307,7 @@ fn quantities_over_the_baselines_are_measures_of_claims() {
 
 #[test]
 fn a_claim_is_not_decided_by_fewer_than_six_prompts() {
-    for (n_prompts, expected) in [(5, (ClaimVerdict::NotTestable, Some(6))), (6, (ClaimVerdict::Holds, None))]
-    {
+    for (n_prompts, expected) in [(5, (ClaimVerdict::NotTestable, None)), (6, (ClaimVerdict::Holds, None))] {
         let folder = tempfile::tempdir().unwrap();
         let made = Made { n_prompts, ..Made::plain("run") };
         let run = RunValues::read(&made.write(folder.path())).unwrap();

@@ -363,6 +363,21 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
 }
 
 #[test]
+fn the_distance_of_an_exact_setting_is_said_to_be_none_of_its_images() {
+    let exact = Sample::Whole { value: 0.0, ci95: Some([0.0; 2]) };
+    let exact = || Evidence::new("sjd", exact.clone(), vec![bound(Some((0.5, 0.1)))]).unwrap();
+    let said = |found: Vec<Evidence>| {
+        let tuning = Tuning { is_distance: true, ..tuning(vec![found]) };
+        tuning.table().text(400)
+    };
+    let line = "abs. Δ speedup: 0 of an exact method, whose distribution is the baseline's";
+    let with = said(vec![exact(), setting("close", 1.8, Some((0.3, 0.1)))]);
+    assert!(with.contains(line), "{with}");
+    let without = said(vec![setting("close", 1.8, Some((0.3, 0.1)))]);
+    assert!(!without.contains(line), "{without}");
+}
+
+#[test]
 fn no_limit_is_advised_that_the_dataset_does_not_have() {
     let said = |n_available: usize| {
         let tuning = Tuning { n_available: Some(n_available), ..four() };
