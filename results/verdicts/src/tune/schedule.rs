@@ -145,7 +145,7 @@ mod tests {
                     Schedule::of(Schedule::limit_of_search(n), first).expect("there are enough prompts");
                 assert_eq!((larger.n_search(), larger.n_rungs()), (n, small.n_rungs_with(n)), "{first:?}");
             }
-            assert_eq!(small.n_rungs_with(6), small.n_rungs(), "the tuning goes on with its own rungs");
+            assert_eq!(small.n_rungs_with(6), small.n_rungs(), "the tuning continues with its own rungs");
         }
     }
 
