@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use specimen_catalog::{
+    FEWEST_IMAGES,
     memory::{self, Need},
     metric,
 };
@@ -194,7 +195,7 @@ pub struct Imported {
 pub struct MetricSpec {
     /// One of [`METRICS`](specimen_catalog::METRICS).
     pub name: String,
-    /// With fewer images the value is null, with the reason.
+    /// With fewer images the value is null, with the reason; absent: see [`MetricSpec::fewest_images`].
     pub min_n: Option<usize>,
     /// Under which protocol: its name or the path of its `.toml` file, for the metrics that have several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -234,6 +235,14 @@ impl MetricSpec {
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), min_n: None, protocol: None, real: None, weights: None, device: None }
+    }
+
+    /// With fewer images its values are null. Of a metric that compares distributions it is [`FEWEST_IMAGES`] unless the spec
+    /// says otherwise, of others there is none; never below 2.
+    #[must_use]
+    pub fn fewest_images(&self) -> Option<usize> {
+        let compares = metric(&self.name).is_some_and(|known| known.compares);
+        self.min_n.or(compares.then_some(FEWEST_IMAGES)).map(|n| n.max(2))
     }
 
     /// The values it gives, as tables and expectations call them: `target-nll`, `fid:lantern`, and for `prdc` one for

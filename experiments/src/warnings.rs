@@ -49,11 +49,6 @@ pub enum Warning {
         /// Images that each cell will have.
         n: usize,
     },
-    /// A metric that compares distributions without saying how many images it needs.
-    NoLeastNumber {
-        /// Name of the metric.
-        metric: String,
-    },
     /// The dataset is smaller than the limit.
     FewerPromptsThanLimit {
         /// The limit.
@@ -98,12 +93,9 @@ impl fmt::Display for Warning {
                 )
             }
             Self::TooFewImages { metric, min_n, n } => {
-                write!(f, "{metric} will be null: it needs {min_n} images and each cell will have {n}")
-            }
-            Self::NoLeastNumber { metric } => {
                 write!(
                     f,
-                    "{metric} is biased for few images and has no `min_n`, which would leave it out below a number of images"
+                    "{metric} will be null: it needs {min_n} images (min_n) and each cell will have {n}"
                 )
             }
             Self::FewerPromptsThanLimit { limit, n_prompts } => {
@@ -174,14 +166,8 @@ fn every_token_is_near(cell: &Cell) -> Option<Warning> {
 
 fn of_metric(metric: &MetricSpec, n: usize) -> Option<Warning> {
     let name = metric.name.clone();
-    match metric.min_n {
-        Some(min_n) if n < min_n => Some(Warning::TooFewImages { metric: name, min_n, n }),
-        Some(_) => None,
-        None => {
-            let biased = specimen_catalog::metric(&name).is_some_and(|known| known.compares);
-            biased.then_some(Warning::NoLeastNumber { metric: name })
-        }
-    }
+    let min_n = metric.fewest_images().filter(|min_n| n < *min_n)?;
+    Some(Warning::TooFewImages { metric: name, min_n, n })
 }
 
 /// What the embedded model, whose vocabulary is known without opening it, cannot take of the prompts.

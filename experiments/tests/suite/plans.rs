@@ -336,14 +336,14 @@ fn a_plan_says_beforehand_which_values_will_be_missing() {
         ["speedup will be null for sd, tree: no timed cell `ar` has their model and sampling"]
     );
     let metric = format!("{SPEC}[[metric]]\nname = \"fd-scenes\"\nmin_n = 500\n");
-    assert_eq!(warnings(&metric), ["fd-scenes will be null: it needs 500 images and each cell will have 20"]);
-    let unguarded = metric.replace("min_n = 500\n", "");
     assert_eq!(
-        warnings(&unguarded),
-        [
-            "fd-scenes is biased for few images and has no `min_n`, which would leave it out below a number of images"
-        ]
+        warnings(&metric),
+        ["fd-scenes will be null: it needs 500 images (min_n) and each cell will have 20"]
     );
+    let by_default = metric.replace("min_n = 500\n", "");
+    assert_eq!(warnings(&by_default), warnings(&metric));
+    let enough = metric.replace("min_n = 500", "min_n = 20");
+    assert_eq!(warnings(&enough), [""; 0]);
     let few = spec(&SPEC.replace("name = \"scenes-val\", limit = 10", "name = \"p.txt\", limit = 10"));
     let prompts = PromptSet::new(
         "p.txt",

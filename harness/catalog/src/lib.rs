@@ -14,7 +14,7 @@ pub mod target;
 
 pub use citation::{Bibliography, Citation};
 pub use entry::{ENTRIES, Entry, entry};
-pub use metric::{METRICS, Metric, metric};
+pub use metric::{FEWEST_IMAGES, METRICS, Metric, metric};
 pub use part::{Choice, Part};
 pub use target::{Ability, Family, Head, Target};
 

@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+/// Fewest images of a metric that compares distributions, unless `min_n` says otherwise.
+pub const FEWEST_IMAGES: usize = 500;
+
 /// A quantity computed from the images or tokens of a cell, or from any two sets of pictures.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,7 +28,8 @@ pub struct Metric {
     pub bounds: Option<[i32; 2]>,
     /// What its table in a spec must say besides the name.
     pub needs: Needs,
-    /// Whether it compares distributions. Such a value is biased for few images, and `min_n` is expected.
+    /// Whether it compares distributions. Such a value is biased for few images: with fewer than [`FEWEST_IMAGES`] it is
+    /// null, unless `min_n` says otherwise.
     #[serde(default)]
     pub compares: bool,
     /// Names of its values where there are several.

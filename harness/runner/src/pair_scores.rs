@@ -86,7 +86,7 @@ impl PairScorer {
             Some(baseline) if baseline.cell.name == images.cell.name => {
                 Some("it is the baseline, with whose images the others are compared".to_owned())
             }
-            Some(_) => why_not(images, &self.metric)?,
+            Some(_) => why_not(images, &self.metric),
         };
         let Some(baseline) = baseline.filter(|_| file.why.is_none()) else { return Ok(file) };
         let partners = partners(images, baseline);

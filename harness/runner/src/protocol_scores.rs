@@ -73,7 +73,7 @@ pub(crate) fn score(
         let file = |label: &String| MetricFile { why: Some(why.clone()), ..blank(label, images) };
         values.iter().map(file).collect()
     };
-    if let Some(why) = why_not(images, metric)? {
+    if let Some(why) = why_not(images, metric) {
         return Ok(without(why));
     }
     let known = known(metric)?;

@@ -31,9 +31,6 @@ use crate::{
     token_pairs::DIFFERENCE_GAP,
 };
 
-/// Fewest images of a distance, unless `min_n` says otherwise.
-pub const FEWEST_IMAGES: usize = 500;
-
 /// A metric that a run has and that cannot be computed here: its files have the reason in place of a value.
 pub(crate) struct Uncomputed {
     pub(crate) metric: MetricSpec,
@@ -213,7 +210,7 @@ fn score_images(
     measure: &mut dyn ImageMeasure,
 ) -> Result<MetricFile, RunError> {
     let mut file = MetricFile { extractor: Some(measure.extractor()), ..of_catalog(metric, images)? };
-    file.why = why_not(images, metric)?;
+    file.why = why_not(images, metric);
     if file.why.is_some() {
         return Ok(file);
     }
@@ -273,16 +270,15 @@ pub(crate) fn of_catalog(metric: &MetricSpec, images: &CellImages<'_>) -> Result
 }
 
 /// Why a metric is not computed on so few images.
-pub(crate) fn why_not(images: &CellImages<'_>, metric: &MetricSpec) -> Result<Option<String>, RunError> {
-    let (n, min) = (images.records.len(), metric.min_n.unwrap_or(FEWEST_IMAGES).max(2));
-    let asks_for_many = known(metric)?.compares || metric.min_n.is_some();
-    Ok(match (n, asks_for_many) {
-        (n, true) if n < min => {
+pub(crate) fn why_not(images: &CellImages<'_>, metric: &MetricSpec) -> Option<String> {
+    let n = images.records.len();
+    match (n, metric.fewest_images()) {
+        (n, Some(min)) if n < min => {
             Some(format!("{n} images; at fewer than {min} the distance is mostly bias (min_n)"))
         }
         (0, _) => Some("no image".to_owned()),
         _ => None,
-    })
+    }
 }
 
 /// Fills in what was measured.

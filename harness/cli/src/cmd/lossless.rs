@@ -98,7 +98,7 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
         let chain = spec.cells.iter().find(|cell| cell.name == CONTROL).expect("the spec has a chain");
         let cases = [EXTERNAL, CONTROL].map(|name| Case::new(name, chain.method.clone()));
         let toy = SamplerToy::start(&args.external)?;
-        return answered(&toy, &cases, args.samples.unwrap_or(TOY_IMAGES), console);
+        return answered(&toy, &cases, (args.samples, TOY_IMAGES), console);
     }
     let sampling = spec.cells.first().map(|cell| cell.sampling);
     let mut cells = spec.cells;
@@ -148,11 +148,17 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
             (Box::new(ModelPrompt { model, prompt, sampling, n_tokens: usize::from(args.tokens) }), 32)
         }
     };
-    answered(&*subject, &cases, args.samples.unwrap_or(n_images), console)
+    answered(&*subject, &cases, (args.samples, n_images), console)
 }
 
-/// Tests `cases` and prints the results.
-fn answered(subject: &dyn Subject, cases: &[Case], n_images: u64, console: &Console) -> anyhow::Result<()> {
+/// Tests `cases` by as many images as asked, else by the number that follows, and prints the results.
+fn answered(
+    subject: &dyn Subject,
+    cases: &[Case],
+    (asked, usual): (Option<u64>, u64),
+    console: &Console,
+) -> anyhow::Result<()> {
+    let n_images = asked.unwrap_or(usual);
     let mut said =
         |examined: &Examined| console.say(format!("{}: p {}", examined.name, in_short(examined.p)));
     let found = examine(subject, cases, n_images, &mut said)?;
@@ -166,7 +172,11 @@ fn answered(subject: &dyn Subject, cases: &[Case], n_images: u64, console: &Cons
     let (broken, unnoticed) = (found.with_verdict(Verdict::Broken), found.with_verdict(Verdict::Unnoticed));
     let failed = [("not lossless", broken), ("relaxed, but not detected", unnoticed)];
     let failed = failed.iter().filter(|(_, names)| !names.is_empty());
-    let failed: Vec<String> = failed.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
+    let mut failed: Vec<String> =
+        failed.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
+    if !found.with_verdict(Verdict::Unnoticed).is_empty() && n_images < usual {
+        failed.push(format!("{n_images} images a method may be too few: without --samples it makes {usual}"));
+    }
     Err(CliError::Mismatch(failed.join("; ")).into())
 }
 

@@ -39,7 +39,7 @@ pub struct ReportArgs {
     pub columns: Vec<String>,
     /// Break the scores of images down by a fact of their prompts, read from the dataset: a table with intervals, and a figure
     /// a score (`breakdown`); may be repeated. `task` is GenEval's; `supercategory` is of the objects in COCO's images, and
-    /// needs instances_val2017.json. Means by a swept setting: `specimen records RUN --by`
+    /// needs instances_val2017.json. A report without --by removes them. Means by a swept setting: `specimen records RUN --by`
     #[arg(long, value_name = "FACT", value_delimiter = ',', value_parser = PossibleValuesParser::new(FACTS))]
     pub by: Vec<String>,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use specimen_catalog::METRICS;
+use specimen_catalog::{METRICS, metric};
 use specimen_experiments::spec::MetricSpec;
 use specimen_foundation::names::suggestion;
 use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
@@ -11,7 +11,7 @@ use specimen_record::RunDir;
 use specimen_runner::{
     driver::{events::DriverEvent, rescore::rescore},
     process::stop_request::StopRequest,
-    score::{FEWEST_IMAGES, asks_model},
+    score::asks_model,
 };
 
 use crate::{
@@ -44,9 +44,10 @@ pub struct ScoreArgs {
     /// `cuda:N` [default: cpu]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// With fewer images than this in a cell a distance is null, with the reason
-    #[arg(long, value_name = "N", default_value_t = FEWEST_IMAGES as u32, value_parser = clap::value_parser!(u32).range(2..))]
-    pub min_n: u32,
+    /// With fewer images than this in a cell a distance that is added is null, with the reason [default: that of the run's
+    /// spec, else 500]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub min_n: Option<u32>,
     /// Compare the images of two cells in pairs, A with B, and print the values; the run stays as it is. By the metrics
     /// of --protocol and --metric, or by those of the run's spec
     #[arg(long, value_name = "A,B", conflicts_with_all = ["real", "min_n", "quality", "rows", "costs"])]
@@ -81,7 +82,50 @@ impl ScoreArgs {
     fn without_protocol(&self, name: &str) -> MetricSpec {
         let metric = MetricSpec::named(name);
         let device = self.device.clone().filter(|_| asks_model(&metric));
-        MetricSpec { device, ..metric }
+        MetricSpec { device, min_n: self.min_n_of(name), ..metric }
+    }
+
+    /// What the arguments say of the fewest images of a metric.
+    fn min_n_of(&self, name: &str) -> Option<usize> {
+        let compares = metric(name).is_some_and(|known| known.compares);
+        self.min_n.filter(|_| compares).map(|n| n as usize)
+    }
+
+    /// An option that none of `metrics` takes is refused: it would change nothing.
+    fn refuse_unused(&self, metrics: &[MetricSpec]) -> Result<(), CliError> {
+        let is_taken = |takes: fn(&MetricSpec) -> bool| metrics.iter().any(takes);
+        let options = [
+            (
+                "--real",
+                self.real.is_some(),
+                is_taken(|m| m.real.is_some()),
+                "metrics that compare with pictures",
+            ),
+            (
+                "--weights",
+                self.weights.is_some(),
+                is_taken(|m| m.weights.is_some()),
+                "a --protocol with a network",
+            ),
+            (
+                "--device",
+                self.device.is_some(),
+                is_taken(|m| m.device.is_some()),
+                "a --protocol with a network, and for target-nll of imported images",
+            ),
+            (
+                "--min-n",
+                self.min_n.is_some(),
+                is_taken(|m| m.min_n.is_some()),
+                "distances, such as fid or fd-scenes, which --protocol or --metric must name",
+            ),
+        ];
+        let Some((option, _, _, what)) =
+            options.iter().find(|(_, is_given, is_taken, _)| *is_given && !is_taken)
+        else {
+            return Ok(());
+        };
+        Err(CliError::Usage(format!("{option} is for {what}; leave it out")))
     }
 
     /// The metrics that the protocols define and the arguments ask for.
@@ -90,10 +134,6 @@ impl ScoreArgs {
             |name: &&String| METRICS.iter().any(|metric| metric.name == **name && !metric.needs.protocol());
         let mut metrics: Vec<MetricSpec> =
             self.metric.iter().filter(needs_nothing).map(|name| self.without_protocol(name)).collect();
-        if self.device.is_some() && self.protocol.is_empty() && metrics.iter().all(|m| m.device.is_none()) {
-            let why = "--device is for --protocol, and for target-nll of imported images; leave it out";
-            return Err(CliError::Usage(why.to_owned()).into());
-        }
         let wanted: Vec<&String> = self.metric.iter().filter(|name| !needs_nothing(name)).collect();
         if let Some(first) = wanted.first().filter(|_| self.protocol.is_empty()) {
             let known: Vec<&str> = METRICS.iter().map(|metric| metric.name.as_str()).collect();
@@ -140,7 +180,7 @@ impl ScoreArgs {
                     return Err(CliError::Usage(why).into());
                 }
                 metrics.push(MetricSpec {
-                    min_n: compares.then_some(self.min_n as usize),
+                    min_n: self.min_n_of(metric),
                     protocol: Some(name.clone()),
                     real: real.clone().filter(|_| compares),
                     weights: weights.clone(),
@@ -155,6 +195,7 @@ impl ScoreArgs {
                 CliError::Usage(format!("no protocol given defines `{unknown}`, only {known}")).into()
             );
         }
+        self.refuse_unused(&metrics)?;
         Ok(metrics)
     }
 }

@@ -322,6 +322,18 @@ fn what_score_cannot_do_is_said() {
         &["no protocol given defines `cmmd`"],
     );
     desk.fails(&["score", "nowhere"], 4, &["nowhere"]);
+    // An option that would change nothing.
+    desk.fails(
+        &["score", "run", "--min-n", "2"],
+        2,
+        &["--min-n is for distances", "must name; leave it out"],
+    );
+    desk.fails(&["score", "run", "--metric", "target-nll", "--device", "cpu"], 3, &["leave --device out"]);
+    let skimage = ["score", "run", "--protocol", "skimage"];
+    for (option, value) in [("--weights", "w.safetensors"), ("--real", "pictures"), ("--device", "cpu")] {
+        let said = format!("{option} is for ");
+        desk.fails(&[&skimage[..], &[option, value]].concat(), 2, &[&said, "leave it out"]);
+    }
     desk.succeeds(&["score", "run", "-q"]);
 }
 
@@ -347,4 +359,22 @@ fn a_metric_that_failed_does_not_stay_in_the_run() {
     assert_eq!(spec(&fs::read_to_string(desk.path("run/manifest.json")).unwrap()), spec(&manifest));
     desk.succeeds(&["score", "run", "-q"]);
     desk.succeeds(&["verify", "run"]);
+}
+
+#[test]
+fn a_distance_of_few_images_is_asked_for_by_name_and_keeps_its_least_number() {
+    let desk = Desk::new();
+    let alone = r#"cell=[{ name = "ar" }]"#;
+    let smoke = spec("ci/smoke.toml");
+    desk.succeeds(&["run", &smoke, "--limit", "2", "--set", alone, "--out", "run", "-q"]);
+    let value = |args: &[&str]| {
+        desk.succeeds(&[&["score", "run", "-q"], args].concat());
+        value_of(&summary(&desk.path("run")), "ar", "fd-scenes").as_f64()
+    };
+    let found = value(&["--metric", "fd-scenes", "--min-n", "2"]);
+    assert!(found.is_some_and(f64::is_finite), "{found:?}");
+    // What is not said again stays.
+    assert_eq!(value(&["--metric", "fd-scenes,target-nll"]), found);
+    assert_eq!(value(&["--metric", "fd-scenes", "--min-n", "3"]), None);
+    assert_eq!(value(&["--metric", "fd-scenes"]), None);
 }

@@ -12,7 +12,7 @@ use crate::{
     error::RunError,
     process::shell_words::shell_word,
     protocol_scores,
-    score::{FEWEST_IMAGES, Uncomputed, known},
+    score::{Uncomputed, known},
 };
 
 /// Adds to `plan` the metrics of the run at `out` that it does not name, and returns these. A metric that gives a value of the
@@ -71,7 +71,7 @@ pub(super) fn uncomputed(
 /// The command that adds `metric` to the run at `out`.
 fn command(metric: &MetricSpec, out: &Path) -> String {
     let MetricSpec { name, min_n, protocol, real, weights, device } = metric;
-    let min_n = min_n.filter(|n| *n != FEWEST_IMAGES).map(|n| n.to_string());
+    let min_n = min_n.map(|n| n.to_string());
     let options = [
         ("protocol", protocol.as_ref()),
         ("real", real.as_ref()),

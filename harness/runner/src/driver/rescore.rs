@@ -60,9 +60,7 @@ pub fn rescore(
         // Before anything is scored.
         |device| device_of(device).map(drop),
     )?;
-    let is_replaced = |old: &MetricSpec| add.iter().any(|new| new.values() == old.values());
-    spec.metrics.retain(|metric| !is_replaced(metric));
-    spec.metrics.extend_from_slice(add);
+    add_metrics(&mut spec.metrics, add);
     protocol_scores::check(&spec, data_root)?;
     let file: PlanFile = read_document(&run.plan())?;
     let plan = match is_import {
@@ -96,4 +94,31 @@ pub fn rescore(
         renew(manifest.spec)?;
     }
     finished
+}
+
+/// Puts those of `add` after the others of `metrics`, in place of what gave the same values; what these say of the fewest images
+/// holds where the new ones say nothing.
+fn add_metrics(metrics: &mut Vec<MetricSpec>, add: &[MetricSpec]) {
+    let (replaced, kept): (Vec<_>, Vec<_>) =
+        metrics.drain(..).partition(|old| add.iter().any(|new| new.values() == old.values()));
+    *metrics = kept;
+    metrics.extend(add.iter().map(|new| {
+        let old = replaced.iter().find(|old| old.values() == new.values());
+        MetricSpec { min_n: new.min_n.or(old.and_then(|old| old.min_n)), ..new.clone() }
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_that_is_added_again_keeps_its_least_number_unless_it_says_one() {
+        let of = |name: &str, min_n: Option<usize>| MetricSpec { min_n, ..MetricSpec::named(name) };
+        let mut metrics = vec![of("fd-scenes", Some(4)), of("target-nll", None)];
+        add_metrics(&mut metrics, &[of("fd-scenes", None), of("fd-lenet", Some(9))]);
+        assert_eq!(metrics, [of("target-nll", None), of("fd-scenes", Some(4)), of("fd-lenet", Some(9))]);
+        add_metrics(&mut metrics, &[of("fd-scenes", Some(2))]);
+        assert_eq!(metrics, [of("target-nll", None), of("fd-lenet", Some(9)), of("fd-scenes", Some(2))]);
+    }
 }

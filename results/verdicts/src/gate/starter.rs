@@ -83,9 +83,12 @@ fn metrics(out: &mut String, summary: &Summary) {
         let alike = summary.cells.iter().flat_map(|cell| &cell.metrics);
         let alike = alike.filter(|m| m.metric == metric.metric && m.value.is_some());
         keys.push(("min_n", alike.map(|m| m.n).min().unwrap_or(metric.n).to_string()));
-        let why = match metric.ci95 {
-            Some(_) => "Fails where the 95 % interval and the baseline's do not overlap.",
-            None => "It has no interval, so a share of the baseline's value is allowed.",
+        let is_either = metric.metric == TARGET_NLL;
+        let why = match (metric.ci95, metric.higher_is_better.filter(|_| !is_either)) {
+            (Some(_), Some(true)) => "Fails where the 95 % interval ends below the baseline's.",
+            (Some(_), Some(false)) => "Fails where the 95 % interval begins above the baseline's.",
+            (Some(_), None) => "Fails where the 95 % interval and the baseline's do not overlap.",
+            (None, _) => "It has no interval, so a share of the baseline's value is allowed.",
         };
         let cells = names(summary, |cell| {
             cell.metrics.iter().any(|m| m.metric == metric.metric && m.value.is_some())

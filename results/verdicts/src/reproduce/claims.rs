@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use specimen_experiments::spec::MetricSpec;
 use specimen_stats::{
     averages::mean_over_groups,
     fewest::{FEWEST_OBSERVATIONS, Undecided, observations_to_decide},
@@ -126,7 +127,7 @@ impl Part {
             (None, None | Some(0 | 1)) => {
                 format!("{said}; the number of prompts that would decide it is not known")
             }
-            (None, Some(_)) => format!("{said}; a million prompts would not decide it"),
+            (None, Some(_)) => format!("{said}; a million prompts would not decide this"),
         };
         let is_against = ends.value < low || ends.value > high;
         Ok(Part { verdict, said, prompts, is_against, n: ends.n })
@@ -195,7 +196,7 @@ pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim
         }
     }
     if let Some(prompts) = prompts_to_decide {
-        said.push(format!("about {prompts} prompts would decide it"));
+        said.push(format!("about {prompts} prompts would decide the claim"));
     }
     let (id, text, evidence) = (claim.id.clone(), claim.text.clone(), said.join("; "));
     Ok(TestedClaim { id, text, verdict, evidence, prompts_to_decide })
@@ -502,7 +503,9 @@ impl Tester<'_> {
     fn least_images(&self, measure: &str) -> Option<u64> {
         let name = measure.split(':').next();
         let metrics = self.run.summary.spec["metrics"].as_array()?;
-        metrics.iter().find(|metric| metric["name"].as_str() == name)?["min_n"].as_u64()
+        let metric = metrics.iter().find(|metric| metric["name"].as_str() == name)?;
+        let metric: MetricSpec = serde_json::from_value(metric.clone()).ok()?;
+        Some(metric.fewest_images()? as u64)
     }
 
     fn paired(&self, a: &ByPrompt, b: &ByPrompt, scale: Scale) -> Result<Option<Estimate>, VerdictError> {

@@ -9,9 +9,6 @@ use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use super::paper::{Claim, Paper, PaperTable, Test};
 use crate::VerdictError;
 
-/// Images below which a distance has no value where a spec does not say how many.
-const MIN_N: usize = 500;
-
 /// A claim that a spec tests, and whether a run of it could decide it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prospect {
@@ -135,8 +132,7 @@ fn unmeasured(measure: &str, cells: &[&Cell], spec: &Spec, n_prompts: usize) -> 
     let Some(asked) = spec.metrics.iter().find(gives) else {
         return Some(format!("the spec has no metric `{measure}`"));
     };
-    let compares = metric(&asked.name).is_some_and(|known| known.compares);
-    let least = asked.min_n.or(compares.then_some(MIN_N))?;
+    let least = asked.fewest_images()?;
     let n_images = n_prompts * spec.dataset.samples as usize;
     (n_images < least)
         .then(|| format!("`{measure}` has no value below {least} images, and a cell has {n_images}"))

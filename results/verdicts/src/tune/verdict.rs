@@ -1,5 +1,7 @@
 //! What came of a tuning, and how it is said.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use specimen_table::{column_decimals, deciding_interval, fixed};
 
@@ -285,6 +287,8 @@ impl Tuning {
             Some(Verdict::NoneMeets { nearest, also, earlier, undecided, open }) => {
                 let n = self.n_judged();
                 let without = self.without_objective();
+                let settings_open: BTreeSet<&str> =
+                    undecided.iter().map(|one| one.setting.as_str()).collect();
                 // A setting that was worse than another met the budget there.
                 let (none, each) = match earlier.is_empty() {
                     true => ("No setting meets the budget", "each"),
@@ -301,7 +305,14 @@ impl Tuning {
                     true => {
                         format!("{none}: on {} {each} misses a bound for certain.", self.prompts_judged())
                     }
-                    false => format!("{none}; for some it is undecided on {n} prompts."),
+                    false => {
+                        let of = match settings_open.len() {
+                            0 => "some".to_owned(),
+                            1 => "one setting".to_owned(),
+                            several => format!("{several} settings"),
+                        };
+                        format!("{none}; for {of} it is undecided on {n} prompts.")
+                    }
                 };
                 if let Some(near) = nearest {
                     let all = std::iter::once(near).chain(also);
@@ -310,12 +321,15 @@ impl Tuning {
                         false => format!("{}, which is undecided", miss.said()),
                     };
                     let all: Vec<String> = all.map(said_of).collect();
-                    let is_open = undecided.iter().any(|one| one.setting == near.setting);
-                    let of = if is_open { " of these" } else { "" };
+                    let who = match (settings_open.contains(near.setting.as_str()), settings_open.len()) {
+                        (true, 1) => "It",
+                        (true, _) => "The nearest of these",
+                        (false, _) => "The nearest",
+                    };
                     let on = near.prompts.filter(|prompts| *prompts != n);
                     let on = on.map(|prompts| format!(" (on {prompts} prompts)")).unwrap_or_default();
                     said.push_str(&format!(
-                        " The nearest{of} is `{}`, which misses {}{on}.",
+                        " {who} is `{}`, which misses {}{on}.",
                         near.setting,
                         all.join(" and ")
                     ));

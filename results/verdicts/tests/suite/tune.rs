@@ -462,7 +462,7 @@ fn a_budget_that_nothing_meets_is_said_with_the_nearest_setting_and_the_prompts_
     );
     assert_eq!(
         said(vec![missed((-3.0, 0.5), (-0.3, 0.5)), vec![setting("near", 1.0, Some((-0.2, 0.4)))]]),
-        "No setting meets the budget; for some it is undecided on 12 prompts. The nearest of these is `near`, which misses \
+        "No setting meets the budget; for one setting it is undecided on 12 prompts. It is `near`, which misses \
          fid<=10 by 0.20 [-0.20, 0.60]. Undecided: `near` fid<=10 (about 40 prompts would, --limit 60 and another --out)."
     );
     assert_eq!(
@@ -493,7 +493,7 @@ fn the_nearest_of_all_is_named_whichever_rung_dropped_it() {
     // While one is undecided, it is the nearest that may still meet the budget.
     assert_eq!(
         said(vec![first(Vec::new()), vec![setting("open", 1.0, Some((-4.0, 4.5)))]]),
-        "No setting meets the budget; for some it is undecided on 12 prompts. The nearest of these is `open`, which misses \
+        "No setting meets the budget; for one setting it is undecided on 12 prompts. It is `open`, which misses \
          fid<=10 by 4.0 [-0.5, 8.5]. Undecided: `open` fid<=10 (about 40 prompts would, --limit 60 and another --out)."
     );
     // What was dropped because another was better had met the budget.

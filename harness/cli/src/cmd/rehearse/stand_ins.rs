@@ -56,8 +56,7 @@ impl StandIn {
         let alone = Spec { cells: Vec::new(), metrics: vec![asked.clone()], ..spec.clone() };
         let lacks = requirements::missing(&alone, root);
         let mut found = Self { metric: asked.clone(), lacks, notes: Vec::new() };
-        let compares = metric(&asked.name).is_some_and(|known| known.compares);
-        if compares || asked.min_n.is_some() {
+        if asked.fewest_images().is_some() {
             found.metric.min_n = Some(FEWEST);
         }
         found.metric.device = None;
