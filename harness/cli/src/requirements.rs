@@ -205,8 +205,21 @@ fn wants_lenet(spec: &Spec) -> bool {
     spec.metrics.iter().any(|metric| metric.name == "fd-lenet")
 }
 
-/// What is fetched for a metric under a protocol; `None` too where the protocol does not exist, which the run reports when it
-/// begins.
+/// Whether the protocol that a metric names exists.
+///
+/// # Errors
+/// It does not, with those that do; or its file cannot be read.
+pub(crate) fn check_protocol(metric: &MetricSpec) -> anyhow::Result<()> {
+    let Some(name) = metric.protocol.as_deref() else { return Ok(()) };
+    match specimen_catalog::metric(&metric.name).is_some_and(|known| known.needs.baseline()) {
+        true => drop(PairProtocol::find(name)?),
+        false => drop(Protocol::find(name)?),
+    }
+    Ok(())
+}
+
+/// What is fetched for a metric under a protocol; `None` too where the protocol does not exist, which [`check_protocol`]
+/// reports.
 fn network_of(metric: &MetricSpec) -> Option<String> {
     let name = metric.protocol.as_deref()?;
     match PairProtocol::is_meant(name) {

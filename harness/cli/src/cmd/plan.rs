@@ -120,6 +120,7 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
         prompts => prompts?,
     };
     let plan = Plan::new(spec.with_digests_of_heads(root.as_ref())?, &prompts)?;
+    plan.spec.metrics.iter().try_for_each(requirements::check_protocol)?;
     let mut estimate = plan.estimate(requirements::footprint);
     estimate.missing = requirements::missing(&plan.spec, root.as_ref());
     let out = args.out_of(&plan.spec.name);

@@ -307,6 +307,8 @@ fn a_metric_that_cannot_be_computed_stops_a_run_before_its_first_image() {
     run("{ name = \"fid\", protocol = \"clean\" }", 3, &["no `real`"]);
     run("{ name = \"target-nll\", protocol = \"clean\" }", 3, &["`target-nll` has no `protocol`"]);
     run(&format!("{{ name = \"is\", protocol = {protocol:?} }}"), 2, &["`narrow`", "tf1"]);
+    let unknown = "metric=[{ name = \"psnr\", protocol = \"psnr\" }]";
+    desk.fails(&["plan", &spec("ci/stub.toml"), "--set", unknown], 2, &["`psnr`", "skimage"]);
     let absent = "{ name = \"fid\", protocol = \"clean\", real = \"val2017\" }";
     run(absent, 4, &["pt_inception-2015-12-05-6726825d.pth"]);
 }

@@ -96,13 +96,16 @@ pub fn place(mut found: Vec<Evidence>, round: &Round) -> Result<Vec<RankedTrial>
     let best = found.iter().filter(meets).find(|one| one.trial.is_decided());
     let mut placed = Vec::new();
     for (at, one) in found.iter().enumerate() {
-        // By how much it is better than the best that meets the budget for certain.
-        let lead = best.filter(|best| best.trial.setting != one.trial.setting).map(|best| {
-            let (a, b) = if round.higher_is_better { (one, best) } else { (best, one) };
-            (a.objective.minus(&b.objective), best.trial.setting.as_str())
+        // By how much it is worse than the best that meets the budget for certain.
+        let behind = best.filter(|best| best.trial.setting != one.trial.setting).map(|best| {
+            let (more, less) = if round.higher_is_better { (best, one) } else { (one, best) };
+            (more.objective.above(&less.objective), best.trial.setting.as_str())
         });
-        let is_worse = match &lead {
-            Some((lead, _)) => lead.interval(round.level.now())?.is_some_and(|[_, high]| high < 0.0),
+        let is_worse = match &behind {
+            Some((behind, _)) => behind.iter().try_fold(true, |all, one| {
+                let is_above = one.interval(round.level.now())?.is_some_and(|[low, _]| low > 0.0);
+                Ok::<_, VerdictError>(all && is_above)
+            })?,
             None => false,
         };
         let trial = &one.trial;
@@ -113,7 +116,8 @@ pub fn place(mut found: Vec<Evidence>, round: &Round) -> Result<Vec<RankedTrial>
             true if chosen.as_ref() == Some(&trial.setting) => TrialOutcome::Chosen,
             true => TrialOutcome::NotChosen,
         };
-        let why = why(trial, fate, lead.as_ref(), round)?;
+        let behind = behind.as_ref().map(|(behind, best)| (behind.as_slice(), *best, is_worse));
+        let why = why(trial, fate, behind, round)?;
         placed.push(RankedTrial {
             trial: trial.clone(),
             standing: trial.standing(),
@@ -147,7 +151,7 @@ fn order(a: &Trial, b: &Trial, higher_is_better: bool) -> Ordering {
 fn why(
     trial: &Trial,
     fate: TrialOutcome,
-    lead: Option<&(Sample, &str)>,
+    behind: Option<(&[Sample], &str, bool)>,
     round: &Round,
 ) -> Result<String, VerdictError> {
     if fate == TrialOutcome::Misses {
@@ -160,15 +164,18 @@ fn why(
         let why = trial.objective.why.as_deref().unwrap_or("the run gives no reason");
         parts.push(format!("no value of the objective: {why}"));
     }
-    if let Some((lead, best)) = lead.filter(|_| trial.is_decided()) {
-        parts.push(match lead.interval(round.level.now())? {
-            Some([_, high]) if high < 0.0 => format!("`{best}` meets every bound and is better for certain"),
-            _ => match lead.prompts_to_decide(&round.level)? {
-                Some(n) => {
-                    format!("not better or worse than `{best}` for certain: about {n} prompts would decide")
-                }
-                None => format!("not better or worse than `{best}` for certain"),
-            },
+    if let Some((behind, best, is_worse)) = behind.filter(|_| trial.is_decided()) {
+        let prompts: Result<Vec<_>, _> =
+            behind.iter().map(|one| one.prompts_to_decide(&round.level)).collect();
+        // All of them have to be decided.
+        let prompts =
+            prompts?.into_iter().collect::<Option<Vec<u64>>>().and_then(|all| all.into_iter().max());
+        parts.push(match (is_worse, prompts) {
+            (true, _) => format!("`{best}` meets every bound and is better for certain"),
+            (false, Some(n)) => {
+                format!("not better or worse than `{best}` for certain: about {n} prompts would decide")
+            }
+            (false, None) => format!("not better or worse than `{best}` for certain"),
         });
     }
     if parts.is_empty() {

@@ -5,6 +5,7 @@ use specimen_stats::{normal::normal_quantile, paired::scores_up_to_rounding, stu
 
 use super::{FEWEST_PROMPTS, level::Level};
 use crate::{VerdictError, values::ByPrompt};
+use specimen_record::distances;
 
 /// The level of single intervals, and of those in summaries.
 pub const ALONE: f64 = 0.95;
@@ -14,6 +15,8 @@ pub const ALONE: f64 = 0.95;
 pub enum Sample {
     /// A value for each prompt.
     Prompts(ByPrompt),
+    /// How far the mean of these is from 0: a value for each prompt, with its sign.
+    Distance(ByPrompt),
     /// One value for all prompts, such as a Frechet distance.
     Whole {
         /// The value.
@@ -36,6 +39,7 @@ impl Sample {
             Sample::Prompts(values) if !values.is_empty() => {
                 Some(values.values().sum::<f64>() / values.len() as f64)
             }
+            Sample::Distance(values) => Sample::Prompts(values.clone()).value().map(f64::abs),
             Sample::Whole { value, .. } => Some(*value),
             Sample::Prompts(_) | Sample::Absent { .. } => None,
         }
@@ -53,6 +57,7 @@ impl Sample {
                 Some(spread) => around(spread.mean, t_quantile(spread.n, confidence)? * spread.error),
                 None => None,
             },
+            Sample::Distance(values) => Sample::Prompts(values.clone()).interval(confidence)?.map(distances),
             Sample::Whole { value, ci95: Some([low, high]) } => {
                 let wider = normal_quantile(0.5 + confidence / 2.0)? / normal_quantile(0.5 + ALONE / 2.0)?;
                 Some([value - wider * (value - low), value + wider * (high - value)])
@@ -95,6 +100,19 @@ impl Sample {
         }
     }
 
+    /// By how much the value is above the other's: it is above for certain where the interval of each of these is above 0.
+    /// One, except of two distances: their difference prompt by prompt, and their sum, without which it could be the other
+    /// side of 0 that is far.
+    #[must_use]
+    pub fn above(&self, other: &Sample) -> Vec<Sample> {
+        let (Sample::Distance(ours), Sample::Distance(theirs)) = (self, other) else {
+            return vec![self.minus(other)];
+        };
+        let [ours, theirs] = [ours, theirs].map(outwards);
+        let back = theirs.iter().map(|(id, value)| (id.clone(), -value)).collect();
+        [theirs, back].map(|other| Sample::Prompts(ours.clone()).minus(&Sample::Prompts(other))).to_vec()
+    }
+
     /// Both as one value each, combined from the ends of their intervals; without both intervals there is none.
     pub(crate) fn combined(&self, other: &Sample, of: impl Fn([f64; 3], [f64; 3]) -> [f64; 3]) -> Sample {
         let (Some(value), Some(reference)) = (self.value(), other.value()) else {
@@ -116,7 +134,9 @@ impl Sample {
     pub fn why(&self) -> Option<&str> {
         match self {
             Sample::Absent { why } => Some(why),
-            Sample::Prompts(values) if values.is_empty() => Some("no prompt has a value"),
+            Sample::Prompts(values) | Sample::Distance(values) if values.is_empty() => {
+                Some("no prompt has a value")
+            }
             _ => None,
         }
     }
@@ -124,7 +144,9 @@ impl Sample {
     /// The largest of its numbers without their signs; 0 where there is none.
     pub(super) fn size(&self) -> f64 {
         match self {
-            Sample::Prompts(values) => values.values().fold(0.0, |largest, value| value.abs().max(largest)),
+            Sample::Prompts(values) | Sample::Distance(values) => {
+                values.values().fold(0.0, |largest, value| value.abs().max(largest))
+            }
             Sample::Whole { value, .. } => value.abs(),
             Sample::Absent { .. } => 0.0,
         }
@@ -145,6 +167,12 @@ impl Sample {
         let squares: f64 = values.values().map(|value| (value - mean).powi(2)).sum();
         Some(Spread { n, mean, error: (squares / (n - 1) as f64 / n as f64).sqrt() })
     }
+}
+
+/// These, with the signs that make their mean positive.
+fn outwards(values: &ByPrompt) -> ByPrompt {
+    let sign = if values.values().sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
+    values.iter().map(|(id, value)| (id.clone(), sign * value)).collect()
 }
 
 /// A mean over prompts with its standard error.

@@ -47,8 +47,8 @@ impl Tuning {
     /// What marks and words mean, once for the whole table.
     fn legend(&self) -> Vec<String> {
         let dropped = format!(
-            "dropped, worse: another setting that meets every bound has a better objective for certain, by the {} % interval of \
-             their difference, prompt by prompt.",
+            "dropped, worse: the best of those that meet every bound for certain has a better objective for certain, by the {} % \
+             interval of their difference, prompt by prompt.",
             fixed(100.0 * self.confidence, 2)
         );
         let is_zero = |trial: &Trial| trial.objective.ci95 == Some([0.0; 2]);

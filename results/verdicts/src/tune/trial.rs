@@ -10,7 +10,7 @@ use specimen_record::{Better, CellSummary, Guarantee, distances};
 use super::{
     bound::{BoundCheck, BudgetStatus, Reading, Sides, reading},
     level::Level,
-    sample::{ALONE, Sample},
+    sample::Sample,
 };
 use crate::{
     VerdictError, measured,
@@ -141,14 +141,17 @@ fn objective(
     let is_distance = rungs.last().is_some_and(|last| Trial::is_distance(last, measure));
     let value = sample(rungs, &cell.id, measure);
     let Some(baseline) = baseline.filter(|_| is_distance) else { return Ok(value) };
-    if cell.guarantee == Guarantee::Exact {
-        return Ok(Sample::Whole { value: 0.0, ci95: Some([0.0; 2]) });
-    }
     let of_baseline = sample(rungs, baseline, measure);
-    let apart = beside(value, &of_baseline, cell, measure).minus(&of_baseline);
-    Ok(match apart.value() {
-        Some(value) => Sample::Whole { value: value.abs(), ci95: apart.interval(ALONE)?.map(distances) },
-        None => apart,
+    if cell.guarantee == Guarantee::Exact {
+        return Ok(match of_baseline {
+            Sample::Prompts(values) => Sample::Distance(values.into_keys().map(|id| (id, 0.0)).collect()),
+            _ => Sample::Whole { value: 0.0, ci95: Some([0.0; 2]) },
+        });
+    }
+    Ok(match beside(value, &of_baseline, cell, measure).minus(&of_baseline) {
+        Sample::Prompts(apart) => Sample::Distance(apart),
+        Sample::Whole { value, ci95 } => Sample::Whole { value: value.abs(), ci95: ci95.map(distances) },
+        absent => absent,
     })
 }
 
