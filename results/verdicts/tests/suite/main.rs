@@ -9,4 +9,5 @@ mod prompts_to_decide;
 mod published;
 mod reproduce;
 mod tune;
+mod tune_objectives;
 mod tune_simulated;
