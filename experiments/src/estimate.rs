@@ -44,7 +44,8 @@ pub struct Estimate {
     /// How many images are decoded together: every number that a cell has, in ascending order; 1 where they are made one by one.
     #[serde(default)]
     pub batches: BTreeSet<usize>,
-    /// At most this many bytes of images and their rows will be written; `None` if a model's footprint is unknown.
+    /// At most this many bytes of images and their rows will be written; `None` if a model's footprint is unknown, or the
+    /// images are another program's.
     pub disk_bytes: Option<u64>,
     /// Memory of one worker, where the caller can tell from history or a probe.
     pub memory_bytes: Option<u64>,
@@ -121,7 +122,11 @@ impl Estimate {
         footprint: impl Fn(&ModelSpec) -> Option<Footprint>,
     ) -> Self {
         let per_cell = (n_prompts * spec.dataset.samples as usize) as u64;
-        let cell_bytes = |model| footprint(model).map(|footprint| footprint.bytes() * per_cell);
+        // Another program's images have any size.
+        let cell_bytes = |cell: &Cell| {
+            let footprint = footprint(&cell.model).filter(|_| !cell.is_of_another_program())?;
+            Some(footprint.bytes() * per_cell)
+        };
         let n_timed_cells = spec.cells.iter().filter(|cell| cell.timed).count();
         // Untimed cells of this program need none.
         let n_warmup = |cell: &Cell| match (cell.timed, cell.external.is_none()) {
@@ -138,7 +143,7 @@ impl Estimate {
             n_blocks: 0,
             n_warmup_per_worker: spec.cells.iter().map(n_warmup).sum(),
             batches: spec.cells.iter().map(|cell| cell.model.n_together()).collect(),
-            disk_bytes: spec.cells.iter().map(|cell| cell_bytes(&cell.model)).sum(),
+            disk_bytes: spec.cells.iter().map(cell_bytes).sum(),
             memory_bytes: None,
             seconds: None,
             judged_by: None,
@@ -189,7 +194,10 @@ impl fmt::Display for Estimate {
         match self.disk_bytes {
             _ if self.n_prompts == 0 => writeln!(f, "disk    unknown without the prompts")?,
             Some(bytes) => writeln!(f, "disk    at most {} for images and their rows", human_bytes(bytes))?,
-            None => writeln!(f, "disk    unknown: the size of a model's images is not known")?,
+            None => writeln!(
+                f,
+                "disk    unknown: the size of some images, of a model or of another program, is not known"
+            )?,
         }
         match self.memory_bytes {
             Some(bytes) => writeln!(f, "memory  about {} per worker", human_bytes(bytes))?,

@@ -1,6 +1,12 @@
 //! A cell that another process makes: what its table may say, and what of it decides the identity of a run.
 
-use specimen_experiments::{parse::SpecText, plan::Plan, prompts, spec::Spec};
+use specimen_experiments::{
+    estimate::{Estimate, Footprint},
+    parse::SpecText,
+    plan::Plan,
+    prompts,
+    spec::Spec,
+};
 
 const SPEC: &str = r#"schema = 1
 name = "s"
@@ -46,6 +52,16 @@ fn the_first_image_of_a_process_is_a_warm_up_in_the_estimate_too() {
             .n_warmup_per_worker
     };
     assert_eq!([0, 1, 2].map(n_warmup), [1, 2, 4]);
+}
+
+#[test]
+fn the_disk_space_of_another_programs_images_is_unknown() {
+    let tiny = Footprint { n_tokens: 256, width: 64, height: 64 };
+    let mut spec = resolve(SPEC).unwrap();
+    let bytes = |spec: &Spec| Estimate::without_prompts(spec, 2, |_| Some(tiny)).disk_bytes;
+    assert_eq!(bytes(&spec), None);
+    spec.cells.retain(|cell| !cell.is_of_another_program());
+    assert_eq!(bytes(&spec), Some(2 * tiny.bytes()));
 }
 
 #[test]

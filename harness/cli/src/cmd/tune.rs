@@ -66,12 +66,13 @@ const TRACE: &str = "tune.json";
 const MAX_BYTES: u64 = 1 << 28;
 
 const AFTER_HELP: &str = "\
-The settings are the cells of the spec except `ar`, multiplied by its axes and by --sweep. The spec's prompts (--limit) \
-are cut into rungs and a third that is held out for the winner. Each rung adds as many prompts as there were and judges \
-by all of them. It drops what misses a bound for certain, and what is worse for certain than the best setting that meets every \
-bound. An undecided setting is never dropped, and an exact method never for a bound of quality. Where the prompts run out \
-undecided, the number that would decide is printed. Written to the folder: tune.json, tune.csv, tune.md, and the runs. \
-Ends with 1 where nothing meets the budget or held-out prompts do not confirm it.";
+The settings are the cells of the spec except `ar`, multiplied by its axes and by --sweep. The spec's prompts \
+(--limit) are cut into rungs and a third that is held out for the winner. Each rung judges by all prompts so far, \
+about twice as many as the one before. It drops what misses a bound for certain, and what is worse for certain than \
+the best setting that meets every bound. An undecided setting is never dropped, and an exact method never for a bound \
+of quality. Where the prompts run out undecided, the number that would decide is printed. Written to the folder: \
+tune.json, tune.csv, tune.md, and the runs. Ends with 1 where nothing meets the budget or held-out prompts do not \
+confirm it.";
 
 /// Tunes to the verdict.
 pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {

@@ -3,8 +3,8 @@
 //! a bound of quality.
 //!
 //! A rung lists first what meets the budget, in the order of the objective, then what misses it without being decided,
-//! then what misses it for certain, each the nearest first. Ties keep the order of the spec, so equal numbers give an
-//! equal tuning.
+//! then what misses it for certain, each the nearest first. Of equal objectives that of a decided budget comes first; other
+//! ties keep the order of the spec, so equal numbers give an equal tuning.
 
 use std::cmp::Ordering;
 
@@ -141,7 +141,7 @@ fn order(a: &Trial, b: &Trial, higher_is_better: bool) -> Ordering {
         miss(a).total_cmp(&miss(b))
     };
     let within = || match a.standing() {
-        BudgetStatus::Meets => by_objective(),
+        BudgetStatus::Meets => by_objective().then_with(|| b.is_decided().cmp(&a.is_decided())),
         BudgetStatus::Open | BudgetStatus::Misses => by_miss().then_with(by_objective),
     };
     rank(a).cmp(&rank(b)).then_with(within)

@@ -141,6 +141,15 @@ fn ties_keep_the_order_of_the_spec_and_a_missing_objective_comes_last_of_its_kin
     assert!(placed(found, true)[2].why.starts_with("no value of the objective: nothing was timed"));
 }
 
+#[test]
+fn of_equal_objectives_the_one_whose_bounds_are_decided_is_chosen() {
+    check(
+        vec![setting("open", 1.0, Some((0.2, 0.5))), setting("sure", 1.0, Some((0.6, 0.5)))],
+        true,
+        &[("sure", TrialOutcome::Chosen), ("open", TrialOutcome::NotChosen)],
+    );
+}
+
 fn goal() -> Goal {
     let constraint = |text: &str, measure: &str, side, of_baseline, plus| Constraint {
         text: text.into(),
