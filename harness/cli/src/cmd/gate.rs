@@ -1,6 +1,9 @@
 //! `specimen gate`: is a run as good as the baseline in the repository? Ends with 1 where it is not.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use clap::Args;
@@ -108,6 +111,7 @@ fn judged(args: &GateArgs, console: &Console) -> anyhow::Result<(Gate, Unverifie
     }
     let rules = Rules::read(&path)?;
     let folders = || std::iter::once(&args.run).chain(&args.reruns);
+    refuse_twice(folders())?;
     let unverified = Unverified::check(folders(), Part::Summary, &args.seal, console)?;
     let mut runs = folders().map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
     Ok((checked(args, &rules, &baseline, &mut runs, console)?, unverified))
@@ -196,6 +200,18 @@ fn rules_of(args: &GateArgs) -> PathBuf {
 /// `NAME.rules.toml` next to `NAME.json`.
 fn rules_beside(baseline: &Path) -> PathBuf {
     baseline.with_extension("rules.toml")
+}
+
+/// Refuses a folder that is named twice: a run confirms nothing of itself.
+fn refuse_twice<'p>(folders: impl Iterator<Item = &'p PathBuf>) -> Result<(), CliError> {
+    let mut known = BTreeSet::new();
+    for folder in folders {
+        if !known.insert(folder.canonicalize().unwrap_or_else(|_| folder.clone())) {
+            let why = format!("{}: named twice; a rerun is another run of the same spec", folder.display());
+            return Err(CliError::Usage(why));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a rerun with other weights, or another script of an external cell, than the run that it would excuse.

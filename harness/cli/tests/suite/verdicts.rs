@@ -42,6 +42,7 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
     desk.fails(&[&gate[..], &["--update-baseline"]].concat(), 2, &["required arguments"]);
     desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "the first"]].concat());
 
+    desk.fails(&[&gate[..], &["./r"]].concat(), 2, &["./r: named twice"]);
     let found = desk.json(&[&gate[..], &["--junit", "gate.xml", "--markdown", "gate.md"]].concat());
     assert_eq!((&found["passed"], found["checks"].as_array().unwrap().len()), (&true.into(), 3));
     let check = &found["checks"][0];
