@@ -71,7 +71,9 @@ pub(super) fn uncomputed(
 /// The command that adds `metric` to the run at `out`.
 fn command(metric: &MetricSpec, out: &Path) -> String {
     let MetricSpec { name, min_n, protocol, real, weights, device } = metric;
-    let min_n = min_n.map(|n| n.to_string());
+    // `score` takes it of distances.
+    let compares = known(metric).is_ok_and(|known| known.compares);
+    let min_n = min_n.filter(|_| compares).map(|n| n.to_string());
     let options = [
         ("protocol", protocol.as_ref()),
         ("real", real.as_ref()),
@@ -86,4 +88,21 @@ fn command(metric: &MetricSpec, out: &Path) -> String {
         shell_word(&out.display().to_string()),
         options.collect::<String>()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_has_only_options_that_score_takes() {
+        let of = |name: &str| MetricSpec {
+            min_n: Some(8),
+            protocol: Some("mine.toml".to_owned()),
+            ..MetricSpec::named(name)
+        };
+        let said = |name: &str| command(&of(name), Path::new("run"));
+        assert_eq!(said("fid"), "`specimen score run --metric fid --protocol mine.toml --min-n 8`");
+        assert_eq!(said("clip-score"), "`specimen score run --metric clip-score --protocol mine.toml`");
+    }
 }

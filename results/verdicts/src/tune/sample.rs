@@ -1,11 +1,11 @@
 //! What was measured of one quantity, with the interval of its mean: Student's t over prompts, from
 //! [`FEWEST_PROMPTS`] of them on. A resampled interval of so few prompts is too narrow at the levels that a tuning needs.
 
+use specimen_record::distances;
 use specimen_stats::{normal::normal_quantile, paired::scores_up_to_rounding, student::student_quantile};
 
 use super::{FEWEST_PROMPTS, level::Level};
 use crate::{VerdictError, values::ByPrompt};
-use specimen_record::distances;
 
 /// The level of single intervals, and of those in summaries.
 pub const ALONE: f64 = 0.95;
