@@ -13,6 +13,7 @@ use crate::figures::reasons::by_reason;
 use crate::figures::setting_lines::{lines, place};
 use crate::tables::conditions::{baselines, conditions};
 use crate::tables::frame::guarantee;
+use crate::tables::ranking::missing_items;
 use specimen_stats::rounding::is_equal;
 use specimen_table::CsvText;
 use specimen_table::fixed;
@@ -52,6 +53,14 @@ pub(crate) struct Point {
     paired: Option<(f64, Option<[f64; 2]>)>,
     /// A cell of the frontier dominates it, see [`Pareto::dominates`].
     pub(crate) is_dominated: bool,
+    /// How many images failed or are missing, where some did: such a cell is not ranked. The baseline always is.
+    missing: Option<String>,
+}
+
+impl Point {
+    fn is_on_frontier(&self) -> bool {
+        !self.is_dominated && self.missing.is_none()
+    }
 }
 
 /// What every CSV of points has of one, see [`Pareto::point_fields`].
@@ -126,7 +135,7 @@ impl Pareto {
         };
         for cell in &summary.cells {
             let metric = cell.metrics.iter().find(|m| m.metric == name && m.protocol == first.protocol);
-            match pareto.point(cell, metric) {
+            match pareto.point(summary, cell, metric) {
                 Ok(point) => pareto.points.push(point),
                 Err(why) => pareto.left_out.push((cell.id.clone(), why)),
             }
@@ -139,7 +148,12 @@ impl Pareto {
         Ok(pareto)
     }
 
-    fn point(&self, cell: &CellSummary, metric: Option<&MetricSummary>) -> Result<Point, String> {
+    fn point(
+        &self,
+        summary: &Summary,
+        cell: &CellSummary,
+        metric: Option<&MetricSummary>,
+    ) -> Result<Point, String> {
         let is_baseline = cell.is_baseline();
         let because =
             |why: &Option<String>, what: &str| why.clone().unwrap_or_else(|| format!("it has no {what}"));
@@ -178,6 +192,7 @@ impl Pareto {
                 versus => versus.map(|versus| self.apart(versus)),
             },
             is_dominated: false,
+            missing: missing_items(summary, cell).filter(|_| !is_baseline),
         })
     }
 
@@ -197,7 +212,7 @@ impl Pareto {
         for (nth, &at) in order.iter().enumerate() {
             let is_dominated = order[..nth].iter().any(|&faster| {
                 let faster = &self.points[faster];
-                !faster.is_dominated && self.dominates(faster, &self.points[at])
+                faster.is_on_frontier() && self.dominates(faster, &self.points[at])
             });
             self.points[at].is_dominated = is_dominated;
         }
@@ -254,14 +269,14 @@ impl Pareto {
             baseline.filter(|_| is_nearer).map_or(quality, |baseline| (quality - baseline).abs())
         };
         let trade =
-            |p: &Point| Trade { speedup: p.speedup, quality: quality(p), is_on_frontier: !p.is_dominated };
+            |p: &Point| Trade { speedup: p.speedup, quality: quality(p), is_on_frontier: p.is_on_frontier() };
         Some(self.points.iter().map(trade).collect())
     }
 
     /// Points that nothing dominates, group by group, each group from slow to fast.
     pub(crate) fn frontiers(&self) -> Vec<Vec<&Point>> {
         let mut frontiers: Vec<Vec<&Point>> = Vec::new();
-        for point in self.points.iter().filter(|p| !p.is_dominated) {
+        for point in self.points.iter().filter(|p| p.is_on_frontier()) {
             match frontiers.iter_mut().find(|f| f[0].group == point.group) {
                 Some(frontier) => frontier.push(point),
                 None => frontiers.push(vec![point]),
@@ -291,9 +306,9 @@ impl Pareto {
             family: p.family,
             guarantee: p.guarantee,
             // The baseline stays in full colour: it is the reference, not a competitor.
-            is_faded: p.is_dominated && !p.is_baseline,
+            is_faded: !p.is_on_frontier() && !p.is_baseline,
             // Of many settings of one method those of the frontier are named; the others have colour and size.
-            is_named: !p.is_dominated || place(&lines, &p.cell).is_none(),
+            is_named: p.is_on_frontier() || place(&lines, &p.cell).is_none(),
             x: p.speedup,
             x_ci95: p.speedup_ci95,
             y: p.quality,
@@ -382,6 +397,17 @@ impl Pareto {
                 alone.join(", ")
             );
         }
+        let missing: Vec<(String, String)> = self
+            .points
+            .iter()
+            .filter_map(|point| Some((point.cell.clone(), point.missing.clone()?)))
+            .collect();
+        if !missing.is_empty() {
+            caption += &format!(
+                " Faded, not on the frontier and dominating none, because the images they lack may be the difficult ones: {}.",
+                by_reason(&missing)
+            );
+        }
         if self.better == Some(Better::NearerToBaseline) {
             caption += " Nearer to the baseline's is better: tokens of a relaxed method can be too likely or too \
                         unlikely.";
@@ -454,7 +480,7 @@ impl Pareto {
                 apart_lo,
                 apart_hi,
                 point.is_dominated.to_string(),
-                String::new(),
+                point.missing.clone().unwrap_or_default(),
                 self.times().to_owned(),
             ];
             out.write_record(start.into_iter().chain(self.point_fields(Some(point))).chain(end))?;

@@ -7,7 +7,7 @@ use crate::tables::measure::Measure;
 
 /// The end of the sentence that says which rows are ranked together.
 pub(crate) const RANKED_AMONG: &str = "of its group (model, dataset, baseline, output), where there are at least two (three for \
-     a second) that are not all equal; equal values share a mark. Exact methods sample the same distribution, so their image metrics differ only by chance and none of \
+     a second) that are not all equal; values that are equal before rounding share a mark. Exact methods sample the same distribution, so their image metrics differ only by chance and none of \
      them is marked; in those columns only the other rows are ranked. The baseline, rows with failed or missing items and those without a value are \
      not ranked. A lead inside the intervals means nothing.";
 

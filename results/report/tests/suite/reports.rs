@@ -144,11 +144,43 @@ fn a_dominated_cell_dominates_no_other() {
         let versus = cell.metrics[0].vs_baseline.as_mut().unwrap();
         (versus.difference, versus.ci95) = (difference, Some([difference - 0.25, difference + 0.25]));
     }
+    fixture::complete(&mut summary);
     let run = run_of(folder.path(), &summary);
     report(&run, &options()).unwrap();
     let rows = pareto_rows(&run);
     let is_dominated = |cell: &str| &rows.iter().find(|row| &row[0] == cell).unwrap()[15] == "true";
     assert_eq!(["cascade+vvs", "cascade", "lantern"].map(is_dominated), [false, true, false]);
+}
+
+#[test]
+fn a_cell_with_failed_images_is_not_ranked_in_the_figure_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    // The fastest, and as near to the baseline as it gets, of the 31 prompts that did not fail.
+    let lantern = summary.cells.iter_mut().find(|cell| cell.id == "lantern").unwrap();
+    lantern.speedup.value = Some(9.0);
+    let versus = lantern.metrics[0].vs_baseline.as_mut().unwrap();
+    (versus.difference, versus.ci95) = (0.0, Some([-0.01, 0.01]));
+    let drawn = |summary: &Summary, name: &str| {
+        let run = run_of(&folder.path().join(name), summary);
+        report(&run, &options()).unwrap();
+        (pareto_rows(&run), fs::read_to_string(run.report().join("index.html")).unwrap())
+    };
+    let free = |rows: &[csv::StringRecord]| {
+        rows.iter().filter(|r| &r[15] == "false").map(|r| r[0].to_owned()).collect::<Vec<_>>()
+    };
+    let (rows, page) = drawn(&summary, "failed");
+    assert!(free(&rows).len() > 2, "{:?}", free(&rows));
+    let row = rows.iter().find(|row| &row[0] == "lantern").unwrap();
+    assert_eq!((&row[3], &row[16]), ("9", "1 item failed"));
+    let words =
+        "dominating none, because the images they lack may be the difficult ones: lantern: 1 item failed.";
+    assert!(page.contains(words));
+    fixture::complete(&mut summary);
+    let (rows, page) = drawn(&summary, "complete");
+    assert!(!page.contains("dominating none"));
+    assert!(rows.iter().all(|row| row[16].is_empty()));
+    assert_eq!(free(&rows), ["sd-tree13", "lantern"]);
 }
 
 #[test]
