@@ -126,15 +126,17 @@ impl RunValues {
         both.into_iter().find(|(_, [one, two])| one != two).map(|(image, seeds)| (image.clone(), seeds))
     }
 
-    /// Whether a cell and one of another run were made of no common prompt. Prompts are the same where their ids are.
+    /// Number of prompts of a cell that are those of one of another run as well: the same where their ids are; `None` where
+    /// the images of one are not known.
     #[must_use]
-    pub fn has_other_prompts(&self, cell: &str, other: (&RunValues, &str)) -> bool {
+    pub fn common_prompts(&self, cell: &str, other: (&RunValues, &str)) -> Option<usize> {
         let prompts = |run: &RunValues, cell: &str| -> BTreeSet<String> {
             let images = run.seeds.get(cell).into_iter().flatten();
             images.map(|((prompt, _), _)| prompt.clone()).collect()
         };
         let (of_cell, theirs) = (prompts(self, cell), prompts(other.0, other.1));
-        !of_cell.is_empty() && !theirs.is_empty() && of_cell.is_disjoint(&theirs)
+        let is_known = !of_cell.is_empty() && !theirs.is_empty();
+        is_known.then(|| of_cell.intersection(&theirs).count())
     }
 
     /// What the times of a cell are observed by.

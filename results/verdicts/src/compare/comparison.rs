@@ -268,9 +268,13 @@ impl Both<'_> {
 
     fn compare(&self, found: &mut Comparison) -> Result<(), VerdictError> {
         let other = other_identity((&self.a.summary, self.cell_a), (&self.b.summary, self.cell_b));
-        if self.a.has_other_prompts(&self.cell_a.id, (self.b, &self.cell_b.id)) {
-            let why = "no prompt of A is one of B: prompts are paired by their ids".to_owned();
-            let whys: Vec<String> = std::iter::once(why).chain(other).collect();
+        let too_few = match self.a.common_prompts(&self.cell_a.id, (self.b, &self.cell_b.id)) {
+            Some(0) => Some("no prompt of A is one of B: prompts are paired by their ids"),
+            Some(1) => Some("one prompt of A is one of B, by their ids, and a comparison needs two"),
+            None | Some(_) => None,
+        };
+        if let Some(why) = too_few {
+            let whys: Vec<String> = std::iter::once(why.to_owned()).chain(other).collect();
             self.refuse(found, "everything", None, &whys.join("; "));
             return Ok(());
         }

@@ -306,6 +306,13 @@ fn runs_without_a_common_prompt_are_refused_as_a_whole() {
         "nothing of the two runs can be compared: everything of ar: no prompt of A is one of B: prompts are paired by \
          their ids"
     );
+    // Counts that are the same in all images are no comparison of the one prompt.
+    let last = Made { first_prompt: 23, n_prompts: 48, ..Made::plain("b") };
+    let refused = compared(&Made::plain("a"), &last, &Options::default()).unwrap_err().to_string();
+    assert!(
+        refused.ends_with("one prompt of A is one of B, by their ids, and a comparison needs two"),
+        "{refused}"
+    );
     let half = Made { first_prompt: 12, n_prompts: 36, ..Made::plain("b") };
     let found = compared(&Made::plain("a"), &half, &Options::default()).unwrap();
     assert_eq!(row(&found, "tree", "clip").estimate.n, 12);
