@@ -20,6 +20,17 @@ pub enum MeasureError {
         /// The names that there are.
         known: String,
     },
+    /// A protocol's file that is not there.
+    #[error(
+        "there is no file {place}; a protocol in a file is named by the path from this folder, one of the program's own \
+         without `.toml`: {known}"
+    )]
+    NoProtocolFile {
+        /// The path as typed.
+        place: String,
+        /// The names that there are.
+        known: String,
+    },
     /// A protocol's file that cannot be used.
     #[error("protocol {place}: {reason}")]
     Protocol {
@@ -361,6 +372,7 @@ impl Failure for MeasureError {
     fn kind(&self) -> Option<FailureKind> {
         Some(match self {
             Self::UnknownProtocol { .. }
+            | Self::NoProtocolFile { .. }
             | Self::TableFormat { .. }
             | Self::NoRule { .. }
             | Self::Setting { .. }

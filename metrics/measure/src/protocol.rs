@@ -182,8 +182,12 @@ impl Protocol {
             return Self::named(name_or_path);
         }
         let path = Path::new(name_or_path);
-        let text = bounded::read_text(path, MAX_PROTOCOL_BYTES)?;
-        Self::parse(name_or_path, &text)
+        if !path.exists() {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let known = known_names(&name, Self::names());
+            return Err(MeasureError::NoProtocolFile { place: name_or_path.to_owned(), known });
+        }
+        Self::parse(name_or_path, &bounded::read_text(path, MAX_PROTOCOL_BYTES)?)
     }
 
     /// Reads the text of a protocol's file, which messages call `place`.

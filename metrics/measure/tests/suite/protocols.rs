@@ -251,6 +251,9 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
     }
     let names = Protocol::named("pytorch_fid").unwrap_err().to_string();
     assert!(names.contains("`pytorch_fid`") && names.contains("torchmetrics-1.8"), "{names}");
+    let no_file = Protocol::find("elsewhere/pytorch_fid.toml").unwrap_err().to_string();
+    let parts = ["no file elsewhere/pytorch_fid.toml", "without `.toml`", "did you mean `pytorch-fid`"];
+    assert!(parts.iter().all(|part| no_file.contains(part)), "{no_file}");
 }
 
 #[test]
