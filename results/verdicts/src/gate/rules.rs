@@ -112,7 +112,8 @@ impl Rule {
             Bound::Relative { tolerance } => format!("within {} % of the baseline", percent(tolerance)),
             Bound::Absolute { tolerance } => format!("within {tolerance} of the baseline"),
             Bound::Window { low, high } => format!("in [{low}, {high}]"),
-            Bound::Interval => "95 % intervals overlap".to_owned(),
+            // A count has none, and what did not move needs none.
+            Bound::Interval => "no change, or 95 % intervals overlap".to_owned(),
         };
         match self.direction {
             Direction::Both => bound,

@@ -209,7 +209,7 @@ mod tests {
             ("measure = \"clip\"\nkind = \"window\"\nlow = 31.6\nhigh = 31.8", "in [31.6, 31.8]"),
             (
                 "measure = \"speedup\"\nkind = \"interval\"\nrunner = \"lab\"\nlegs = 0.1\nconfirm = 2",
-                "95 % intervals overlap",
+                "no change, or 95 % intervals overlap",
             ),
         ] {
             assert_eq!(parse(text).unwrap().rules[0].words(), words);

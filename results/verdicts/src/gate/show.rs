@@ -10,6 +10,9 @@ use super::check::{Check, Gate};
 /// The verdict where every rule was left out.
 const NOTHING: &str = "NOT PASSED: nothing was checked";
 
+/// Failures in the line that ends a command, at most.
+const MOST_NAMED: usize = 6;
+
 impl Gate {
     /// One row a check, failures first; what was left out below.
     #[must_use]
@@ -51,7 +54,7 @@ impl Gate {
         table
     }
 
-    /// Cell and measure of each failure, in one line; empty when there is none.
+    /// Cell and measure of each failure, in one line, of many the first; empty when there is none.
     #[must_use]
     pub fn failures(&self) -> String {
         if self.checks.is_empty() {
@@ -65,7 +68,13 @@ impl Gate {
             let why = check.why.as_deref().unwrap_or("the rule is not met");
             format!("{} of {}: {why}", check.measure, check.cell)
         });
-        named.collect::<Vec<_>>().join("; ")
+        let mut named: Vec<String> = named.collect();
+        let n_more = named.len().saturating_sub(MOST_NAMED);
+        if n_more > 0 {
+            named.truncate(MOST_NAMED);
+            named.push(format!("and {n_more} more, which the table has"));
+        }
+        named.join("; ")
     }
 
     /// JUnit XML: one test case a check or left-out rule, its class the cell.

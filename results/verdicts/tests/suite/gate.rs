@@ -101,6 +101,21 @@ fn the_baseline_passes_its_own_gate() {
 }
 
 #[test]
+fn of_many_failures_the_line_at_the_end_has_the_first() {
+    let mut run = fixture::summary();
+    for at in 1..run.cells.len() {
+        run.cells[at] = fixture::cell(&run.cells[at].id.clone(), 0.5, 0.4);
+    }
+    let found = gate(&[run], Some("lab"));
+    let n = found.checks.iter().filter(|check| !check.passed).count();
+    assert!(n > 6, "{n}");
+    let said = found.failures();
+    assert!(said.ends_with(&format!("; and {} more, which the table has", n - 6)), "{said}");
+    let n_whys = said.matches(": it moved by ").count() + said.matches(" do not meet").count();
+    assert_eq!(n_whys, 6, "{said}");
+}
+
+#[test]
 fn broken_acceptance_fails_on_any_machine_and_names_cell_and_measure() {
     for runner in [None, Some("lab"), Some("other")] {
         let found = gate(&[broken()], runner);

@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::drawing::charts::axes::sparse;
 use crate::drawing::figure::{Drawn, NOTE};
-use crate::drawing::marks::write;
+use crate::drawing::marks::{text_width, write};
 use crate::drawing::palette::{HEAT, INK};
 
 /// Height of the shades.
@@ -39,10 +39,12 @@ pub(crate) fn color_bar<DB: DrawingBackend>(
     }
     area.draw(&Rectangle::new([(left, top), (right, top + HIGH)], INK.stroke_width(1)))?;
     let below = top + HIGH;
+    let width = area.dim_in_pixel().0.cast_signed();
     for (value, text) in sparse(range, right - left) {
         let x = left + ((value - range[0]) / (range[1] - range[0]) * wide).round() as i32;
         area.draw(&PathElement::new(vec![(x, below), (x, below + 4)], INK.stroke_width(1)))?;
-        write(area, &text, (x, below + 6), NOTE, INK, HPos::Center, VPos::Top)?;
+        let middle = x.min(width - 1 - (text_width(&text, NOTE) / 2.0).ceil() as i32);
+        write(area, &text, (middle, below + 6), NOTE, INK, HPos::Center, VPos::Top)?;
     }
     if name.is_empty() {
         return Ok(());
