@@ -22,8 +22,8 @@ pub enum MeasureError {
     },
     /// A protocol's file that is not there.
     #[error(
-        "there is no file {place}; a protocol in a file is named by the path from this folder, one of the program's own \
-         without `.toml`: {known}"
+        "{place}: cannot read: there is no such file; a name that ends in `.toml` is the path of a file, protocols of this \
+         program are named without it: {known}"
     )]
     NoProtocolFile {
         /// The path as typed.
@@ -372,7 +372,6 @@ impl Failure for MeasureError {
     fn kind(&self) -> Option<FailureKind> {
         Some(match self {
             Self::UnknownProtocol { .. }
-            | Self::NoProtocolFile { .. }
             | Self::TableFormat { .. }
             | Self::NoRule { .. }
             | Self::Setting { .. }
@@ -384,7 +383,7 @@ impl Failure for MeasureError {
             Self::Protocol { .. } | Self::Answers { .. } => FailureKind::Spec,
             Self::Network { .. } => return None,
             Self::NoNetworks { .. } => FailureKind::Environment,
-            Self::Io { action: "read", .. } => FailureKind::Missing,
+            Self::NoProtocolFile { .. } | Self::Io { action: "read", .. } => FailureKind::Missing,
             Self::Io { .. } => FailureKind::Environment,
             Self::Pixels(_)
             | Self::DoesNotApply { .. }

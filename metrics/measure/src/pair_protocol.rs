@@ -12,7 +12,7 @@ use crate::bounded;
 use crate::error::MeasureError;
 use crate::metrics::{PAIR_METRICS, PairMetric, pair_metric, with_pair_tables};
 use crate::protocol::short_label;
-use crate::protocol_head::{Head, MAX_PROTOCOL_BYTES, fault_at, read, schema_of};
+use crate::protocol_head::{Head, MAX_PROTOCOL_BYTES, fault_at, read, read_file, schema_of};
 
 /// A protocol of metrics of pairs.
 // Invariant: at least one metric has its table.
@@ -135,12 +135,12 @@ impl PairProtocol {
     /// The protocol that an argument means: the path of a `.toml` file, or a name.
     ///
     /// # Errors
-    /// An unknown name, with those that are known; a file that is no protocol of pairs.
+    /// An unknown name, with those that are known; a file that is not there or is no protocol of pairs.
     pub fn find(name_or_path: &str) -> Result<Self, MeasureError> {
         if !name_or_path.ends_with(".toml") {
             return Self::named(name_or_path);
         }
-        Self::parse(name_or_path, &bounded::read_text(name_or_path.as_ref(), MAX_PROTOCOL_BYTES)?)
+        Self::parse(name_or_path, &read_file(name_or_path, Self::names())?)
     }
 
     /// Reads the text of a protocol's file, which messages call `place`.

@@ -8,7 +8,6 @@
 //! say it too, so the line is in no digest, and neither are `cite` and `known-pixels`, by which `doctor` tests the steps. `NAME+pillow-13` is a built-in protocol with the order of Pillow 13.
 
 use std::fmt;
-use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,6 @@ use specimen_catalog::PROTOCOLS;
 use specimen_foundation::names::known_names;
 use specimen_pixels::{Pipeline, resample::PassOrder};
 
-use crate::bounded;
 use crate::error::MeasureError;
 use crate::metrics::{METRICS, Metric, metric, with_tables};
 use crate::metrics::{
@@ -27,7 +25,7 @@ use crate::metrics::{
     preference::{PreferenceRule, rule_of},
 };
 use crate::network::{Dtype, NetworkRule};
-use crate::protocol_head::{Head, MAX_PROTOCOL_BYTES, fault_at, read, schema_of};
+use crate::protocol_head::{Head, fault_at, read, read_file, schema_of};
 
 /// What the name of a built-in protocol ends in when its resizes have the order of passes of Pillow 13.
 const PILLOW_13: &str = "+pillow-13";
@@ -176,18 +174,12 @@ impl Protocol {
     /// The protocol that an argument means: the path of a `.toml` file, or a name.
     ///
     /// # Errors
-    /// An unknown name, with those that are known; a file that is no protocol.
+    /// An unknown name, with those that are known; a file that is not there or is no protocol.
     pub fn find(name_or_path: &str) -> Result<Self, MeasureError> {
         if !name_or_path.ends_with(".toml") {
             return Self::named(name_or_path);
         }
-        let path = Path::new(name_or_path);
-        if !path.exists() {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let known = known_names(&name, Self::names());
-            return Err(MeasureError::NoProtocolFile { place: name_or_path.to_owned(), known });
-        }
-        Self::parse(name_or_path, &bounded::read_text(path, MAX_PROTOCOL_BYTES)?)
+        Self::parse(name_or_path, &read_file(name_or_path, Self::names())?)
     }
 
     /// Reads the text of a protocol's file, which messages call `place`.

@@ -1,8 +1,12 @@
 //! What the file of a protocol says of itself: the same of every kind of protocol, and in no digest.
 
+use std::{io::ErrorKind, path::Path};
+
 use schemars::JsonSchema;
+use specimen_foundation::names::known_names;
 use specimen_foundation::place::Places;
 
+use crate::bounded;
 use crate::error::MeasureError;
 
 /// Bytes of a protocol's file, at most.
@@ -80,6 +84,20 @@ impl Head {
 /// An error of the protocol at `place`.
 pub(crate) fn fault_at(place: &str) -> impl Fn(String) -> MeasureError {
     move |reason| MeasureError::Protocol { place: place.to_owned(), reason }
+}
+
+/// The text of the protocol's file at `path`; `names` are those that the program has of its own.
+pub(crate) fn read_file<'n>(
+    path: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Result<String, MeasureError> {
+    bounded::read_text(path.as_ref(), MAX_PROTOCOL_BYTES).map_err(|error| match error {
+        MeasureError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
+            let name = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+            MeasureError::NoProtocolFile { place: path.to_owned(), known: known_names(&name, names) }
+        }
+        other => other,
+    })
 }
 
 /// The file of a protocol, read as `W`.

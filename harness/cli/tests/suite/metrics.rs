@@ -315,7 +315,11 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         2,
         &["has no table `[fid]`", "protocols that have one: clean"],
     );
-    desk.fails(&["fid", &a, &b, "--protocol", "no.toml"], 4, &["no.toml: cannot read"]);
+    desk.fails(
+        &["fid", &a, &b, "--protocol", "no.toml"],
+        4,
+        &["no.toml: cannot read: there is no such file"],
+    );
     let broken = desk.file("mine.toml", "schema = 1\nnam = \"x\"\n");
     desk.fails(&["fid", &a, &b, "--protocol", &broken], 3, &["mine.toml", "nam"]);
     desk.fails(&["fid", "nowhere", &b], 4, &["nowhere: cannot be read"]);

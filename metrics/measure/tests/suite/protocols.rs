@@ -251,9 +251,19 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
     }
     let names = Protocol::named("pytorch_fid").unwrap_err().to_string();
     assert!(names.contains("`pytorch_fid`") && names.contains("torchmetrics-1.8"), "{names}");
-    let no_file = Protocol::find("elsewhere/pytorch_fid.toml").unwrap_err().to_string();
-    let parts = ["no file elsewhere/pytorch_fid.toml", "without `.toml`", "did you mean `pytorch-fid`"];
-    assert!(parts.iter().all(|part| no_file.contains(part)), "{no_file}");
+    let pairs = PairProtocol::find("elsewhere/skimages.toml").map(|_| ());
+    let no_files = [Protocol::find("elsewhere/pytorch_fid.toml").map(|_| ()), pairs];
+    for (no_file, name) in no_files.into_iter().zip(["pytorch-fid", "skimage"]) {
+        let said = no_file.unwrap_err().to_string();
+        let parts = ["elsewhere/", "there is no such file", &format!("did you mean `{name}`")];
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    }
+    // A file that is there keeps the system's reason.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.toml");
+    std::fs::create_dir(&path).unwrap();
+    let said = Protocol::find(path.to_str().unwrap()).unwrap_err().to_string();
+    assert!(said.contains("cannot read") && !said.contains("no such file"), "{said}");
 }
 
 #[test]
