@@ -17,7 +17,7 @@ pub(crate) struct Trade {
     pub(crate) speedup: f64,
     /// In the unit of the metric.
     pub(crate) quality: f64,
-    /// Whether no other cell dominates it.
+    /// Whether it counts; the others move the reference point only.
     pub(crate) is_on_frontier: bool,
 }
 

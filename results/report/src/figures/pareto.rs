@@ -53,7 +53,8 @@ pub(crate) struct Point {
     paired: Option<(f64, Option<[f64; 2]>)>,
     /// A cell of the frontier dominates it, see [`Pareto::dominates`].
     pub(crate) is_dominated: bool,
-    /// How many images failed or are missing, where some did: such a cell is not ranked. The baseline always is.
+    /// How many items failed or are missing, where some did: such a cell is not ranked. `None` for the baseline, which all
+    /// are compared with.
     missing: Option<String>,
 }
 
@@ -273,7 +274,7 @@ impl Pareto {
         Some(self.points.iter().map(trade).collect())
     }
 
-    /// Points that nothing dominates, group by group, each group from slow to fast.
+    /// Points of the frontier, group by group, each group from slow to fast.
     pub(crate) fn frontiers(&self) -> Vec<Vec<&Point>> {
         let mut frontiers: Vec<Vec<&Point>> = Vec::new();
         for point in self.points.iter().filter(|p| p.is_on_frontier()) {
@@ -315,8 +316,10 @@ impl Pareto {
             y_ci95: p.quality_ci95,
         });
         let frontiers = self.frontiers();
+        let has_missing = self.points.iter().any(|p| p.missing.is_some());
         let drawing = Scatter {
             dots: dots.collect(),
+            faded: if has_missing { "dominated or with failed items" } else { "dominated" },
             lines: lines.clone(),
             x_name: format!(
                 "Speedup over {baseline}, {}, × (→ higher is better)",
@@ -397,15 +400,14 @@ impl Pareto {
                 alone.join(", ")
             );
         }
-        let missing: Vec<(String, String)> = self
-            .points
-            .iter()
-            .filter_map(|point| Some((point.cell.clone(), point.missing.clone()?)))
-            .collect();
+        let missing =
+            self.points.iter().filter_map(|p| Some(format!("{} ({})", p.cell, p.missing.as_ref()?)));
+        let missing: Vec<String> = missing.collect();
         if !missing.is_empty() {
             caption += &format!(
-                " Faded, not on the frontier and dominating none, because the images they lack may be the difficult ones: {}.",
-                by_reason(&missing)
+                " A cell with failed or missing items is faded, is not on the frontier and dominates none, since those may be \
+                 the difficult ones: {}.",
+                missing.join(", ")
             );
         }
         if self.better == Some(Better::NearerToBaseline) {

@@ -73,6 +73,7 @@ pub fn printed_figure(
         });
         Scatter {
             dots: dots.collect(),
+            faded: "dominated",
             lines: Vec::new(),
             x_name: plane.x_names[at].clone(),
             y_name: plane.y_names[at].clone(),

@@ -78,6 +78,7 @@ impl TvdSpent {
         };
         let drawing = Scatter {
             dots: self.dots.clone(),
+            faded: "dominated",
             lines: self.lines.clone(),
             x_name: "TVD spent per image (← lower is better)".to_owned(),
             y_name: format!("Speedup over {}, × (↑ higher is better)", summary.baseline),

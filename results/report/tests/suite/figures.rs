@@ -433,12 +433,22 @@ fn width(text: &str, em: f64) -> f64 {
 #[test]
 fn no_word_leaves_the_paper_whatever_the_names() {
     let long = "an-unusually-long-name-of-a-method-with-parameters tau_pos=0.85,tau_seq=0.5,delta=0.0005";
+    let mut summaries: Vec<Summary> = Vec::new();
     for name in [long, "<&>\"'\u{0}\n", "", "中文 名字", "W"] {
-        let folder = tempfile::tempdir().unwrap();
         let mut summary = swept();
         summary.name = format!("{name} {name}");
         summary.cells[2].id = name.to_owned();
         summary.cells[9].id = format!("{name} tau_pos=0.9");
+        summaries.push(summary);
+    }
+    // A bar of shades whose last value stands at its end.
+    let mut maps = crossed();
+    for (at, cell) in maps.cells.iter_mut().filter(|cell| cell.id.starts_with("casc[")).enumerate() {
+        cell.nfe = Some(if at == 0 { 100.0 } else { 120.0 });
+    }
+    summaries.push(maps);
+    for summary in summaries {
+        let folder = tempfile::tempdir().unwrap();
         let (run, made) = made(folder.path(), &summary);
         for (figure, outcome) in &made.figures {
             if matches!(outcome, Outcome::Skipped(_)) {

@@ -164,23 +164,57 @@ fn a_cell_with_failed_images_is_not_ranked_in_the_figure_either() {
     let drawn = |summary: &Summary, name: &str| {
         let run = run_of(&folder.path().join(name), summary);
         report(&run, &options()).unwrap();
-        (pareto_rows(&run), fs::read_to_string(run.report().join("index.html")).unwrap())
+        let read = |file: &str| fs::read_to_string(run.report().join(file)).unwrap();
+        (pareto_rows(&run), read("index.html"), read("pareto.svg"))
     };
     let free = |rows: &[csv::StringRecord]| {
         rows.iter().filter(|r| &r[15] == "false").map(|r| r[0].to_owned()).collect::<Vec<_>>()
     };
-    let (rows, page) = drawn(&summary, "failed");
+    // The baseline stays what others are compared with.
+    (summary.cells[0].n_images, summary.cells[0].n_failed) = (31, 1);
+    let (rows, page, svg) = drawn(&summary, "failed");
     assert!(free(&rows).len() > 2, "{:?}", free(&rows));
-    let row = rows.iter().find(|row| &row[0] == "lantern").unwrap();
-    assert_eq!((&row[3], &row[16]), ("9", "1 item failed"));
-    let words =
-        "dominating none, because the images they lack may be the difficult ones: lantern: 1 item failed.";
-    assert!(page.contains(words));
+    let why = |rows: &[csv::StringRecord], cell: &str| {
+        rows.iter().find(|row| &row[0] == cell).map(|row| row[16].to_owned()).unwrap()
+    };
+    assert_eq!(["ar", "lantern"].map(|cell| why(&rows, cell)), ["", "1 item failed"]);
+    assert!(page.contains("since those may be the difficult ones: lantern (1 item failed)."));
+    let key = "\ndominated or with failed items\n";
+    assert!(svg.contains(key), "{svg}");
+    let area = area_of_frontier(&rows);
+    assert!(page.contains(&format!("Hypervolume of the frontier {area:.4} ×")), "{area}");
+
     fixture::complete(&mut summary);
-    let (rows, page) = drawn(&summary, "complete");
-    assert!(!page.contains("dominating none"));
-    assert!(rows.iter().all(|row| row[16].is_empty()));
+    let (rows, page, _) = drawn(&summary, "complete");
+    assert!(!page.contains("difficult ones") && rows.iter().all(|row| row[16].is_empty()));
     assert_eq!(free(&rows), ["sd-tree13", "lantern"]);
+    let whole = area_of_frontier(&rows);
+    assert!(
+        page.contains(&format!("Hypervolume of the frontier {whole:.4} ×")) && whole > 2.0 * area,
+        "{whole}"
+    );
+    summary.cells.iter_mut().find(|cell| cell.id == "lantern").unwrap().n_images -= 2;
+    assert_eq!(why(&drawn(&summary, "missing").0, "lantern"), "2 items missing");
+}
+
+/// Area that cells of `pareto.csv` on the frontier cover, of absolute differences, from the speed of the baseline and the
+/// worst difference; an exact cell has none.
+fn area_of_frontier(rows: &[csv::StringRecord]) -> f64 {
+    let difference = |row: &csv::StringRecord| match &row[1] {
+        "exact" => 0.0,
+        _ => row[9].parse::<f64>().unwrap(),
+    };
+    let worst = rows.iter().map(difference).fold(0.0, f64::max);
+    let on_it = rows.iter().filter(|row| &row[15] == "false" && row[16].is_empty());
+    let mut points: Vec<[f64; 2]> =
+        on_it.map(|row| [row[3].parse().unwrap(), difference(row)]).filter(|point| point[0] > 1.0).collect();
+    points.sort_by(|a, b| b[0].total_cmp(&a[0]));
+    let (mut area, mut nearest) = (0.0, worst);
+    for (at, [speedup, difference]) in points.iter().enumerate() {
+        nearest = f64::min(nearest, *difference);
+        area += (speedup - points.get(at + 1).map_or(1.0, |next| next[0])) * (worst - nearest);
+    }
+    area
 }
 
 #[test]

@@ -24,6 +24,21 @@ fn the_markdown_table_reads_as_printed() {
 }
 
 #[test]
+fn what_relaxed_rules_spent_is_named_where_it_is_known() {
+    let mut summary = fixture::summary();
+    assert!(!table(&summary).unwrap().markdown().contains("Total variation distance of their rules"));
+    // Of what skips verifications it says nothing: a skipped token has no distance.
+    for (id, spent) in [("lantern", 1.234), ("gsd", 0.5), ("sd-tree13", 3.0)] {
+        summary.cells.iter_mut().find(|cell| cell.id == id).unwrap().tvd_spent = Some(spent);
+    }
+    let text = table(&summary).unwrap().markdown();
+    let said = text.split("Total variation distance of their rules, mean per image: ").nth(1).unwrap();
+    let said = said.split('\n').next().unwrap();
+    assert!(["gsd 0.50", "lantern 1.23"].iter().all(|cell| said.contains(cell)), "{said}");
+    assert!(!said.contains("sd-tree13"), "an exact method spends none: {said}");
+}
+
+#[test]
 fn the_csv_holds_every_number_in_full() {
     assert_snapshot!(table_csv(&small()).unwrap());
 }

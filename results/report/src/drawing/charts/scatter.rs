@@ -19,9 +19,9 @@ use crate::drawing::palette::{FRONTIER, GREY, INK, PAPER};
 use crate::drawing::short_names::{ShortNames, short_names};
 use crate::figures::setting_lines::{Line, place as place_on, size_words};
 
-/// Opacity of what is dominated.
+/// Opacity of what is faded.
 const FADED: f64 = 0.4;
-/// Opacity of what is dominated and on a line, whose stroke has to tell the line without colour.
+/// Opacity of what is faded and on a line, whose stroke has to tell the line without colour.
 const FADED_ON_LINE: f64 = 0.65;
 /// Leaders that are shorter are not drawn, in units.
 const SHORTEST_LEADER: f64 = 16.0;
@@ -56,6 +56,8 @@ pub(crate) struct Dot {
 /// A plane with its words.
 pub(crate) struct Scatter {
     pub(crate) dots: Vec<Dot>,
+    /// What the key calls dots that are faded.
+    pub(crate) faded: &'static str,
     /// Which dots belong together, in order.
     pub(crate) lines: Vec<Line>,
     pub(crate) x_name: String,
@@ -291,7 +293,7 @@ impl Scatter {
             key.push((Key::Point(Guarantee::Relaxed, 1.0), open));
         }
         if self.dots.iter().any(|dot| dot.is_faded) {
-            key.push((Key::Point(Guarantee::Exact, FADED), "dominated"));
+            key.push((Key::Point(Guarantee::Exact, FADED), self.faded));
         }
         if self.frontiers.iter().any(|stairs| stairs.len() > 1) {
             key.push((Key::Frontier, "frontier"));
