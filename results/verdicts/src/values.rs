@@ -126,8 +126,8 @@ impl RunValues {
         both.into_iter().find(|(_, [one, two])| one != two).map(|(image, seeds)| (image.clone(), seeds))
     }
 
-    /// Number of prompts of a cell that are those of one of another run as well: the same where their ids are; `None` where
-    /// the images of one are not known.
+    /// Number of prompts that a cell shares with a cell of another run, by their ids; `None` where the images of one are not
+    /// known.
     #[must_use]
     pub fn common_prompts(&self, cell: &str, other: (&RunValues, &str)) -> Option<usize> {
         let prompts = |run: &RunValues, cell: &str| -> BTreeSet<String> {

@@ -72,7 +72,7 @@ impl Gate {
         let n_more = named.len().saturating_sub(MOST_NAMED);
         if n_more > 0 {
             named.truncate(MOST_NAMED);
-            named.push(format!("and {n_more} more, which the table has"));
+            named.push(format!("and {n_more} more"));
         }
         named.join("; ")
     }
