@@ -109,3 +109,24 @@ fn of_pairs(spec: &Spec, metrics: &[MetricSpec]) -> Result<Vec<MetricSpec>, RunE
     }
     Ok(found)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use specimen_experiments::parse::SpecText;
+
+    use super::*;
+
+    #[test]
+    fn a_name_with_commas_in_brackets_is_one_of_the_two() {
+        let text = include_str!("../../../experiments/specs/ci/stub.toml");
+        let mut spec = SpecText::parse("stub.toml", text).unwrap().resolve().unwrap();
+        spec.cells[1].name = "casc[tau_pos=0.85,tau_seq=0.5]".to_owned();
+        let pair = |cells: &str| two_cells(&spec, cells).map_err(|error| error.to_string());
+        let casc = "casc[tau_pos=0.85,tau_seq=0.5]".to_owned();
+        assert_eq!(pair("casc[tau_pos=0.85,tau_seq=0.5],ar").unwrap(), [casc.clone(), "ar".to_owned()]);
+        assert_eq!(pair("ar, casc[tau_pos=0.85,tau_seq=0.5]").unwrap(), ["ar".to_owned(), casc]);
+        assert!(pair("ar,ar").unwrap_err().contains("`ar` twice"));
+        assert!(pair("ar,casc[tau_pos=0.85").unwrap_err().contains("is not two cells of the run"));
+    }
+}

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use insta::assert_snapshot;
-use specimen_table::{Column, Entry, Rank, Section, Table, with_interval};
+use specimen_table::{Block, Column, Entry, Rank, Section, Table, html_page, with_interval};
 
 fn number(text: String, rank: Rank) -> Entry {
     Entry { text, rank }
@@ -63,6 +63,15 @@ fn latex_reads_as_printed() {
 #[test]
 fn html_reads_as_printed() {
     assert_snapshot!(table().html());
+}
+
+#[test]
+fn a_page_has_its_style_and_light_and_dark() {
+    let page = html_page("a & b", &[Block::Words("x < y".to_owned()), Block::Table(table())]);
+    for part in ["<title>a &amp; b</title>", "<style>", "color-scheme: light dark", "<p>x &lt; y</p>"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(page.contains(&table().html()) && !page.contains("<script"), "the table as it is");
 }
 
 /// A table of one entry with this text, as row, head, heading and footnote alike.

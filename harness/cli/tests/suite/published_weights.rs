@@ -310,6 +310,12 @@ fn datasets_are_fetched_unpacked_and_checked() {
         0,
         "archives go when they are unpacked"
     );
+    // The prompts of a spec come with what else it needs.
+    let of_spec = Desk::as_data_folder();
+    let stub = std::fs::read_to_string(spec("ci/stub.toml")).unwrap();
+    let mine = of_spec.file("mine.toml", &stub.replace("\"scenes-val\"", "\"parti-prompts\""));
+    let prompts = of_spec.json(&["data", "fetch", "--for", &mine, "--mirror", &address]);
+    assert_eq!(status(&prompts), [r#""parti-prompts" "fetched""#]);
     let again = desk.json(&["data", "fetch", "parti", "--mirror", "http://127.0.0.1:9"]);
     assert_eq!(status(&again), [r#""parti-prompts" "here""#]);
 
