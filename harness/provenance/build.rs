@@ -3,11 +3,12 @@
 //!
 //! It runs again when a source or the commit changes, and not otherwise.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{env, fs, path::Path};
+
+use workspace::{git, is_changed, is_repository};
+
+#[path = "src/workspace.rs"]
+mod workspace;
 
 /// Files and folders below the root that decide what the program is. Folders of runs and of fuzzing are not among
 /// them: what is written there changes nothing.
@@ -36,12 +37,7 @@ fn main() {
     if commit.is_some() {
         watch_commit(&root);
     }
-    let changes = commit.as_ref().and_then(|_| {
-        // Refreshing the index would be a change that this script has made itself.
-        let status = ["--no-optional-locks", "status", "--porcelain", "--untracked-files=no", "--"];
-        git(&root, &[&status[..], &SOURCES].concat())
-    });
-    let is_changed = changes.map(|changes| !changes.is_empty());
+    let is_changed = commit.as_ref().and_then(|_| is_changed(&root, &SOURCES));
     let words = match (&commit, is_changed) {
         (Some(commit), Some(true)) => format!("commit {}, sources changed", &commit[..12.min(commit.len())]),
         (Some(commit), _) => format!("commit {}", &commit[..12.min(commit.len())]),
@@ -51,19 +47,6 @@ fn main() {
     println!("cargo:rustc-env=SPECIMEN_COMMIT={}", commit.unwrap_or_default());
     println!("cargo:rustc-env=SPECIMEN_CHANGED={changed}");
     println!("cargo:rustc-env=SPECIMEN_VERSION={} ({words})", env!("CARGO_PKG_VERSION"));
-}
-
-/// Whether the workspace is the root of a repository that has it: an archive may be unpacked inside another one.
-fn is_repository(root: &Path) -> bool {
-    let top = git(root, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
-    let is_root = top.and_then(|top| top.canonicalize().ok()) == root.canonicalize().ok();
-    is_root && git(root, &["ls-files", "--error-unmatch", "Cargo.toml"]).is_some()
-}
-
-/// What git answers; nothing where it fails or is absent.
-fn git(root: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Has cargo run this again when the commit is another one. A file that is absent would have it run every time.

@@ -1,6 +1,10 @@
 //! Which sources the program was built from, as the build script found them. A crate of its own, so that another commit
 //! builds nothing anew but the binary that names it.
 
+// The build script has it; here are its tests.
+#[cfg(test)]
+mod workspace;
+
 /// Version and commit, as `--version` shows them.
 pub const VERSION: &str = env!("SPECIMEN_VERSION");
 
