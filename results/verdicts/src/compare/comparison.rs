@@ -269,8 +269,11 @@ impl Both<'_> {
     fn compare(&self, found: &mut Comparison) -> Result<(), VerdictError> {
         let other = other_identity((&self.a.summary, self.cell_a), (&self.b.summary, self.cell_b));
         let too_few = match self.a.common_prompts(&self.cell_a.id, (self.b, &self.cell_b.id)) {
-            Some(0) => Some("no prompt of A is one of B: prompts are paired by their ids"),
-            Some(1) => Some("one prompt of A is one of B, by their ids, and a comparison needs two"),
+            Some([0, _]) => Some("no prompt of A is one of B: prompts are paired by their ids"),
+            // What is one number in both runs would be one of other prompts, unless they have no others.
+            Some([1, all]) if all > 1 => {
+                Some("one prompt of A is one of B, by their ids, and a comparison needs two")
+            }
             None | Some(_) => None,
         };
         if let Some(why) = too_few {

@@ -313,6 +313,10 @@ fn runs_without_a_common_prompt_are_refused_as_a_whole() {
         refused.ends_with("one prompt of A is one of B, by their ids, and a comparison needs two"),
         "{refused}"
     );
+    // Of runs that have no other prompt it says what is equal.
+    let one = |name| Made { n_prompts: 1, ..Made::plain(name) };
+    let found = compared(&one("a"), &one("b"), &Options::default()).unwrap();
+    assert!(found.rows.is_empty() && !found.same.is_empty(), "{found:#?}");
     let half = Made { first_prompt: 12, n_prompts: 36, ..Made::plain("b") };
     let found = compared(&Made::plain("a"), &half, &Options::default()).unwrap();
     assert_eq!(row(&found, "tree", "clip").estimate.n, 12);
