@@ -18,6 +18,8 @@ export SPECIMEN_SKIP_LOG="$scratch/skipped"
 # wait for one another.
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(env -u OMP_NUM_THREADS nproc)))}"
 : >"$SPECIMEN_SKIP_LOG"
+# TEST_TIMES=FILE records what each binary and each test took.
+[ -z "${TEST_TIMES:-}" ] || export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="python3 $PWD/scripts/test_times.py"
 
 tests() { cargo test --release --workspace --no-fail-fast "$@"; }
 
