@@ -36,25 +36,39 @@ pub(crate) fn place(anchors: &[Anchor], obstacles: &[Rect], lines: &[Rect], boun
             let others = anchors.iter().zip(&placed).enumerate().filter(|(other, _)| *other != at);
             let (their_points, others): (Vec<(f64, f64)>, Vec<Rect>) =
                 others.filter_map(|(_, (anchor, rect))| Some((anchor.at, (*rect)?))).unzip();
-            let cost = |(distance, rect): &(f64, Rect)| {
-                let over = |rects: &[Rect]| rects.iter().map(|other| overlap(rect, other)).sum::<f64>();
-                let outside = area(rect) - overlap(rect, &bounds);
-                let crossed = |rects: &[Rect]| -> f64 {
-                    rects.iter().map(|other| crossed_by(anchor.at, rect, other)).sum::<usize>() as f64
-                };
+            let over =
+                |rect: &Rect, rects: &[Rect]| rects.iter().map(|other| overlap(rect, other)).sum::<f64>();
+            let crossed = |rect: &Rect, rects: &[Rect]| -> f64 {
+                rects.iter().map(|other| crossed_by(anchor.at, rect, other)).sum::<usize>() as f64
+            };
+            let mut cheapest: Option<(f64, Rect)> = None;
+            for (distance, rect) in candidates(anchor, bounds) {
+                let is_beaten = |least: f64| cheapest.is_some_and(|(cost, _)| cost <= least);
+                // Lines are dear to follow, so what costs too much without its line is left here: no part is below 0.
+                let outside = area(&rect) - overlap(&rect, &bounds);
+                let near = distance + 100.0 * outside;
+                if is_beaten(near) {
+                    continue;
+                }
+                let covered =
+                    20.0 * (over(&rect, obstacles) + over(&rect, &others)) + 3.0 * over(&rect, lines);
+                let misleading = obstacles.iter().filter(|other| is_nearer(anchor.at, &rect, other)).count();
+                let misleading = MISLEADING * misleading as f64;
+                if is_beaten(near + covered + misleading) {
+                    continue;
+                }
                 let theirs = their_points.iter().zip(&others).map(|(point, other)| {
-                    crossed_by(*point, other, rect) + usize::from(cross((anchor.at, rect), (*point, other)))
+                    crossed_by(*point, other, &rect) + usize::from(cross((anchor.at, &rect), (*point, other)))
                 });
                 let theirs = theirs.sum::<usize>() as f64;
-                let leader =
-                    CROSSED * (crossed(obstacles) + crossed(&others) + theirs) + 8.0 * crossed(lines);
-                let covered = 20.0 * (over(obstacles) + over(&others)) + 3.0 * over(lines);
-                let misleading = obstacles.iter().filter(|other| is_nearer(anchor.at, rect, other)).count();
-                distance + 100.0 * outside + covered + leader + MISLEADING * misleading as f64
-            };
-            let candidates = candidates(anchor, bounds);
-            let cheapest = candidates.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-            placed[at] = cheapest.map(|(_, rect)| *rect);
+                let leader = CROSSED * (crossed(&rect, obstacles) + crossed(&rect, &others) + theirs)
+                    + 8.0 * crossed(&rect, lines);
+                let cost = near + covered + leader + misleading;
+                if !is_beaten(cost) {
+                    cheapest = Some((cost, rect));
+                }
+            }
+            placed[at] = cheapest.map(|(_, rect)| rect);
         }
         if placed == before {
             break;

@@ -5,7 +5,7 @@ use crate::fixture;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::sync::LazyLock;
 
 use ab_glyph::{Font, FontRef, PxScale, ScaleFont};
 use insta::assert_snapshot;
@@ -14,15 +14,42 @@ use specimen_record::{
     Confidence, DiagnosticFile, DraftPaths, FeaturePairs, FeatureRows, GuessTally, ItemKey, RisenTokens,
     RunDir, Summary, write_document,
 };
-use specimen_report::{Options, Outcome, Quality, Report, report};
+use specimen_report::{Options, Outcome, Quality, Report, Style, draw, report};
 
-fn made(folder: &Path, summary: &Summary) -> (RunDir, Report) {
-    let run = RunDir::create(folder.join("run")).unwrap();
+/// The files of a report by name, and whether each figure was drawn.
+struct Made {
+    files: BTreeMap<String, Vec<u8>>,
+    figures: Vec<(String, Outcome)>,
+}
+
+impl Made {
+    fn of(summary: &Summary) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::create(folder.path().join("run")).unwrap();
+        let Report { figures, .. } = written(&run, summary);
+        let entries = fs::read_dir(run.report()).unwrap().map(|entry| entry.unwrap());
+        let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+        let files = files
+            .map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()))
+            .collect();
+        Self { files, figures }
+    }
+
+    fn read(&self, name: &str) -> String {
+        String::from_utf8(self.files[name].clone()).unwrap()
+    }
+}
+
+/// The three summaries of this file, each drawn once: to draw one takes seconds.
+static FIXTURE: LazyLock<Made> = LazyLock::new(|| Made::of(&fixture::summary()));
+static SWEPT: LazyLock<Made> = LazyLock::new(|| Made::of(&swept()));
+static CROSSED: LazyLock<Made> = LazyLock::new(|| Made::of(&crossed()));
+
+/// Writes the report of a summary into a run.
+fn written(run: &RunDir, summary: &Summary) -> Report {
     write_document(&run.summary(), summary).unwrap();
-    looked_at(&run, summary);
-    let options = Options::new(Quality::Difference("target-nll".into()), 3);
-    let made = report(&run, &options).unwrap();
-    (run, made)
+    looked_at(run, summary);
+    report(run, &Options::new(Quality::Difference("target-nll".into()), 3)).unwrap()
 }
 
 /// What was looked at in the images of every cell: features of two regions, and paths that are alike.
@@ -103,11 +130,7 @@ fn looked_at(run: &RunDir, summary: &Summary) {
     }
 }
 
-fn read(run: &RunDir, name: &str) -> String {
-    fs::read_to_string(run.report().join(name)).unwrap()
-}
-
-fn why<'a>(made: &'a Report, name: &str) -> &'a str {
+fn why<'a>(made: &'a Made, name: &str) -> &'a str {
     match made.figures.iter().find(|(found, _)| found == name) {
         Some((_, Outcome::Skipped(why))) => why,
         other => panic!("{other:?}"),
@@ -145,21 +168,19 @@ fn swept() -> Summary {
 
 #[test]
 fn a_figure_that_has_nothing_to_show_says_why() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_, made) = made(folder.path(), &fixture::summary());
+    let made = &*FIXTURE;
     let none = "no axis of the spec has two numbers, and no 3 of its cells differ in one number only";
-    assert_eq!(why(&made, "sweep"), none);
-    assert_eq!(why(&made, "tvd"), "no cell spends any total variation distance");
-    assert_eq!(why(&made, "features"), "the spec asks for no [[diagnostic]] `feature-rows`");
-    assert_eq!(why(&made, "paths"), "the spec asks for no [[diagnostic]] `draft-paths`");
-    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(why(made, "sweep"), none);
+    assert_eq!(why(made, "tvd"), "no cell spends any total variation distance");
+    assert_eq!(why(made, "features"), "the spec asks for no [[diagnostic]] `feature-rows`");
+    assert_eq!(why(made, "paths"), "the spec asks for no [[diagnostic]] `draft-paths`");
     let mut untimed = fixture::summary();
     for cell in &mut untimed.cells {
         cell.wall_s.decode = None;
         cell.why.insert(specimen_record::CellQuantity::WallS, "the cell is not timed".into());
         cell.acceptance_by_depth.clear();
     }
-    let (_, made) = self::made(folder.path(), &untimed);
+    let made = Made::of(&untimed);
     assert!(
         why(&made, "phases").contains("cascade, cascade+vvs: the cell is not timed"),
         "{}",
@@ -171,11 +192,13 @@ fn a_figure_that_has_nothing_to_show_says_why() {
 #[test]
 fn a_sweep_is_found_drawn_and_taken_away_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (run, made) = made(folder.path(), &swept());
-    let names: Vec<&str> = made.figures.iter().map(|(name, _)| name.as_str()).collect();
+    let run = RunDir::create(folder.path().join("run")).unwrap();
+    let figures = written(&run, &swept()).figures;
+    let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names[..2], ["pareto", "sweep-tau_pos"]);
-    assert_snapshot!(read(&run, "sweep-tau_pos.csv"));
-    let svg = read(&run, "sweep-tau_pos.svg");
+    let read = |name: &str| fs::read_to_string(run.report().join(name)).unwrap();
+    assert_snapshot!(read("sweep-tau_pos.csv"));
+    let svg = read("sweep-tau_pos.svg");
     for words in ["sweep of tau_pos", "\ntight\n", "\n0.85\n", "|Δ target-nll| against ar"] {
         assert!(svg.contains(words), "{words}");
     }
@@ -187,26 +210,24 @@ fn a_sweep_is_found_drawn_and_taken_away_again() {
 
 #[test]
 fn the_data_of_the_other_figures_read_as_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, _) = made(folder.path(), &swept());
-    let head = |name: &str, n: usize| read(&run, name).lines().take(n).collect::<Vec<_>>().join("\n");
+    let made = &*SWEPT;
+    let head = |name: &str, n: usize| made.read(name).lines().take(n).collect::<Vec<_>>().join("\n");
     assert_snapshot!([head("phases.csv", 12), head("acceptance.csv", 7), head("tvd.csv", 5)].join("\n\n"));
 }
 
 #[test]
 fn what_was_looked_at_is_drawn_with_its_data() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, _) = made(folder.path(), &swept());
-    let rows = |name: &str| read(&run, name).lines().count() - 1;
+    let made = &*SWEPT;
+    let rows = |name: &str| made.read(name).lines().count() - 1;
     let n_cells = swept().cells.len();
     assert_eq!((rows("features.csv"), rows("paths.csv")), (n_cells * 2 * 256, (n_cells - 1) * 40 + 1));
-    let head = |name: &str, n: usize| read(&run, name).lines().take(n).collect::<Vec<_>>().join("\n");
+    let head = |name: &str, n: usize| made.read(name).lines().take(n).collect::<Vec<_>>().join("\n");
     assert_snapshot!([head("features.csv", 4), head("paths.csv", 25)].join("\n\n"));
-    let svg = read(&run, "features.svg");
+    let svg = made.read("features.svg");
     for words in ["image row × image row", "within the last row", "\n0.3\n", "cosine of features"] {
         assert!(svg.contains(words), "{words}");
     }
-    let page = read(&run, "index.html");
+    let page = made.read("index.html");
     assert!(
         page.contains("Only some came out as recorded") && page.contains("of prompt 17 in cell ar"),
         "the page"
@@ -248,18 +269,17 @@ fn crossed() -> Summary {
 
 #[test]
 fn a_sweep_over_two_axes_has_maps_beside_its_curves() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, made) = made(folder.path(), &crossed());
+    let made = &*CROSSED;
     let names: Vec<&str> = made.figures.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names[..5],
         ["pareto", "sweep-tau_pos", "sweep-tau_seq", "sweep-tvd_budget", "sweep-tau_pos-tau_seq"]
     );
-    let maps = read(&run, "sweep-tau_pos-tau_seq.csv");
+    let maps = made.read("sweep-tau_pos-tau_seq.csv");
     let rows: Vec<Vec<&str>> = maps.lines().skip(1).map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 16);
     assert!(maps.contains("0.85,0.6,\"casc[tau_pos=0.85,tau_seq=0.6]\",1.9,"), "{maps}");
-    let svg = read(&run, "sweep-tau_pos-tau_seq.svg");
+    let svg = made.read("sweep-tau_pos-tau_seq.svg");
     for words in [
         "Speedup over ar, × (↑)",
         "|Δ target-nll|, nat/token (↓)",
@@ -269,33 +289,30 @@ fn a_sweep_over_two_axes_has_maps_beside_its_curves() {
     ] {
         assert!(svg.contains(words), "{words}");
     }
-    let page = read(&run, "index.html");
+    let page = made.read("index.html");
     assert!(page.contains("a darker square has a higher value. ↑: higher is better"), "the caption");
 }
 
 #[test]
 fn a_sweep_holds_its_own_cells_whatever_crosses_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, _) = made(folder.path(), &crossed());
-    let csv = read(&run, "sweep-tvd_budget.csv");
+    let made = &*CROSSED;
+    let csv = made.read("sweep-tvd_budget.csv");
     assert!(csv.contains("budget[tvd_budget=0.5]") && !csv.contains("casc["), "{csv}");
-    let svg = read(&run, "sweep-tvd_budget.svg");
+    let svg = made.read("sweep-tvd_budget.svg");
     assert!(svg.contains("tvd_budget (log scale)") && svg.contains("\n0.001\n"));
-    assert!(!read(&run, "sweep-tau_pos.svg").contains("log scale"));
+    assert!(!made.read("sweep-tau_pos.svg").contains("log scale"));
 }
 
 #[test]
 fn of_many_settings_the_frontier_is_named_and_no_two_names_are_alike() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, _) = made(folder.path(), &crossed());
+    let made = &*CROSSED;
     let named = |svg: &str| -> Vec<String> {
         let texts = words(svg).into_iter().map(|(.., text)| text);
         texts.filter(|text| text.starts_with("casc[") && !text.contains("tau_pos,tau_seq")).collect()
     };
-    let pareto = read(&run, "pareto.svg");
+    let pareto = made.read("pareto.svg");
     // Series by the second axis, and of the cells only those of the frontier.
-    let free = csv::Reader::from_path(run.report().join("pareto.csv"))
-        .unwrap()
+    let free = csv::Reader::from_reader(made.read("pareto.csv").as_bytes())
         .records()
         .map(Result::unwrap)
         .filter(|row| row[0].starts_with("casc[") && &row[15] == "false")
@@ -309,20 +326,19 @@ fn of_many_settings_the_frontier_is_named_and_no_two_names_are_alike() {
         assert_eq!(pareto.matches(&format!(">\n{letter}\n<")).count(), 2, "{letter}");
     }
     // Rows of the costs of a step show values only, and all sixteen differ.
-    let mut rows = named(&read(&run, "phases.svg"));
+    let mut rows = named(&made.read("phases.svg"));
     let n = rows.len();
     rows.sort();
     rows.dedup();
     assert_eq!((n, rows.len()), (16, 16), "{rows:?}");
-    assert!(read(&run, "phases.svg").contains("casc[tau_pos,tau_seq]"));
+    assert!(made.read("phases.svg").contains("casc[tau_pos,tau_seq]"));
 }
 
 #[test]
 fn lines_of_one_family_have_a_colour_each() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, _) = made(folder.path(), &crossed());
+    let made = &*CROSSED;
     for figure in ["pareto", "sweep-tau_pos"] {
-        let svg = read(&run, &format!("{figure}.svg"));
+        let svg = made.read(&format!("{figure}.svg"));
         let n =
             ["#0D085A", "#961E87", "#D25550", "#E2A600"].iter().filter(|color| svg.contains(**color)).count();
         assert_eq!(n, if figure == "pareto" { 2 } else { 4 }, "{figure}");
@@ -347,9 +363,8 @@ fn the_three_pairs_of_two_drafters_are_two_curves() {
         }
     }
     summary.spec = json!({"name": "made-up", "cells": cells});
-    let folder = tempfile::tempdir().unwrap();
-    let (run, _) = made(folder.path(), &summary);
-    let svg = read(&run, "pareto.svg");
+    let made = Made::of(&summary);
+    let svg = made.read("pareto.svg");
     for name in [
         "\nby-further\n",
         "\nby-cascade\n",
@@ -368,26 +383,23 @@ fn the_three_pairs_of_two_drafters_are_two_curves() {
 
 #[test]
 fn features_say_whose_image_they_are_of_and_what_their_shades_mean() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, _) = made(folder.path(), &swept());
-    let svg = read(&run, "features.svg");
+    let made = &*SWEPT;
+    let svg = made.read("features.svg");
     for words in ["target features, cell ar", "n = 1 image, prompt 17;", "\n0.5\n", "\n1.0\n"] {
         assert!(svg.contains(words), "{words}");
     }
     assert!(!svg.contains("images a cell"), "the figure rests on one image");
-    assert!(read(&run, "paths.svg").contains("n = 2 images a cell"));
+    assert!(made.read("paths.svg").contains("n = 2 images a cell"));
 }
 
 #[test]
 fn the_parts_of_a_step_add_up_to_the_time_of_an_image() {
-    let folder = tempfile::tempdir().unwrap();
-    let summary = fixture::summary();
-    let (run, _) = made(folder.path(), &summary);
+    let made = &*FIXTURE;
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
-    for row in csv::Reader::from_reader(read(&run, "phases.csv").as_bytes()).records().map(Result::unwrap) {
+    for row in csv::Reader::from_reader(made.read("phases.csv").as_bytes()).records().map(Result::unwrap) {
         *sums.entry(row[0].to_owned()).or_default() += row[2].parse::<f64>().unwrap();
     }
-    for cell in summary.cells.iter().filter(|cell| !cell.is_baseline()) {
+    for cell in fixture::summary().cells.iter().filter(|cell| !cell.is_baseline()) {
         let wall = &cell.wall_s;
         let named = wall.target.unwrap() + wall.draft.unwrap() + wall.verify.unwrap() + wall.update.unwrap();
         let expected = (wall.decode.unwrap() - wall.prefill.unwrap()).max(named);
@@ -448,13 +460,12 @@ fn no_word_leaves_the_paper_whatever_the_names() {
     }
     summaries.push(maps);
     for summary in summaries {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, made) = made(folder.path(), &summary);
+        let made = Made::of(&summary);
         for (figure, outcome) in &made.figures {
             if matches!(outcome, Outcome::Skipped(_)) {
                 continue;
             }
-            let svg = read(&run, &format!("{figure}.svg"));
+            let svg = made.read(&format!("{figure}.svg"));
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{figure}");
             let height: f64 =
                 svg.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
@@ -487,10 +498,8 @@ fn caps(svg: &str) -> Vec<[f64; 4]> {
 
 #[test]
 fn no_name_of_a_crowded_plane_touches_the_end_of_an_interval() {
-    for summary in [fixture::summary(), swept(), crossed()] {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, _) = made(folder.path(), &summary);
-        let svg = read(&run, "pareto.svg");
+    for (summary, made) in [(fixture::summary(), &*FIXTURE), (swept(), &*SWEPT), (crossed(), &*CROSSED)] {
+        let svg = made.read("pareto.svg");
         let caps = caps(&svg);
         assert!(caps.len() > 20, "{}", caps.len());
         let names: Vec<&str> = summary.cells.iter().map(|cell| cell.id.as_str()).collect();
@@ -516,14 +525,12 @@ fn no_name_of_a_crowded_plane_touches_the_end_of_an_interval() {
 
 #[test]
 fn the_key_says_whose_intervals_are_drawn_where_they_are_not_all() {
-    let key = |summary: &Summary| {
-        let folder = tempfile::tempdir().unwrap();
-        let (run, _) = made(folder.path(), summary);
-        let texts = words(&read(&run, "pareto.svg")).into_iter().map(|(.., text)| plain(&text).clone());
+    let key = |made: &Made| {
+        let texts = words(&made.read("pareto.svg")).into_iter().map(|(.., text)| plain(&text).clone());
         texts.filter(|text| text.starts_with("95 %")).collect::<Vec<_>>()
     };
-    assert_eq!(key(&fixture::summary()), ["95 % interval"]);
-    assert_eq!(key(&crossed()), ["95 % interval (named points)"]);
+    assert_eq!(key(&FIXTURE), ["95 % interval"]);
+    assert_eq!(key(&CROSSED), ["95 % interval (named points)"]);
 }
 
 #[test]
@@ -534,13 +541,16 @@ fn an_interval_that_is_not_drawn_moves_no_axis() {
         let cell = summary.cells.iter_mut().find(|cell| cell.id == name).unwrap();
         cell.speedup.ci95 = cell.speedup.ci95.map(|[low, _]| [low, high]);
         let folder = tempfile::tempdir().unwrap();
-        let (run, _) = made(folder.path(), &summary);
-        words(&read(&run, "pareto.svg")).into_iter().map(|(.., text)| plain(&text)).collect::<Vec<_>>()
+        let run = RunDir::create(folder.path().join("run")).unwrap();
+        let of = Quality::Difference("target-nll".into());
+        draw(&run, &summary, folder.path(), &["pareto".into()], (&of, &[]), &Style::SCREEN).unwrap();
+        let svg = fs::read_to_string(folder.path().join("pareto.svg")).unwrap();
+        words(&svg).into_iter().map(|(.., text)| plain(&text)).collect::<Vec<_>>()
     };
     let moves = |name: &str| texts(name, 5.0) != texts(name, 50.0);
-    let folder = tempfile::tempdir().unwrap();
-    let (run, _) = made(folder.path(), &crossed());
-    let mut rows = csv::Reader::from_path(run.report().join("pareto.csv")).unwrap();
+    let made = &*CROSSED;
+    let csv = made.read("pareto.csv");
+    let mut rows = csv::Reader::from_reader(csv.as_bytes());
     let rows: Vec<_> = rows.records().map(Result::unwrap).filter(|row| !row[4].is_empty()).collect();
     let first = |dominated: &str, name: &str| {
         rows.iter().find(|row| &row[15] == dominated && row[0].starts_with(name)).unwrap()[0].to_owned()
@@ -553,22 +563,20 @@ fn an_interval_that_is_not_drawn_moves_no_axis() {
 
 #[test]
 fn a_step_gives_the_tokens_that_are_pooled_as_its_times_are() {
-    let folder = tempfile::tempdir().unwrap();
     let mut summary = fixture::summary();
     let cell = summary.cells.iter_mut().find(|cell| cell.id == "sd-chain3").unwrap();
     (cell.pooled.tpf, cell.tpf) = (Some(1.5), Some(1.9));
-    let (run, _) = made(folder.path(), &summary);
-    let phases = read(&run, "phases.csv");
+    let made = Made::of(&summary);
+    let phases = made.read("phases.csv");
     let row = phases.lines().find(|line| line.starts_with("sd-chain3,draft,")).unwrap();
     assert_eq!(row.split(',').nth(4), Some("1.5"), "{row}");
 }
 
 #[test]
 fn a_family_has_one_colour_in_every_figure() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, _) = made(folder.path(), &swept());
+    let made = &*SWEPT;
     for figure in ["pareto", "acceptance", "tvd", "sweep-tau_pos"] {
-        let svg = read(&run, &format!("{figure}.svg"));
+        let svg = made.read(&format!("{figure}.svg"));
         assert!(svg.contains("#D55E00"), "{figure}: no CASCADE");
         assert_eq!(svg.contains("#0072B2"), figure != "sweep-tau_pos", "{figure}: the chain");
     }
@@ -576,11 +584,9 @@ fn a_family_has_one_colour_in_every_figure() {
 
 #[test]
 fn figure_files_are_small() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, made) = made(folder.path(), &swept());
+    let made = &*SWEPT;
     for (figure, _) in &made.figures {
-        let size =
-            |ending: &str| fs::metadata(run.report().join(format!("{figure}.{ending}"))).unwrap().len();
+        let size = |ending: &str| made.files[&format!("{figure}.{ending}")].len();
         assert!(size("svg") < 150_000 && size("png") < 600_000, "{figure}: {} {}", size("svg"), size("png"));
     }
 }
