@@ -36,9 +36,16 @@ impl<'a> WithoutReplacement<'a> {
         let (block_idx, before) = reached_block(&self.block_sums, target)?;
         let token = first_exceeding(self.available(block_idx), before, target)
             .expect("a block of positive sum holds a positive entry");
-        let conditional = (f64::from(self.distribution.prob(token)) / remaining) as f32;
-        self.take(token, block_idx);
+        let conditional = self.draw_of(token);
         (0.0 < conditional).then_some((token, conditional))
+    }
+
+    /// Takes `token`, which something else chose among those that are there; the probability it had in this draw, 0 to 1.
+    pub fn draw_of(&mut self, token: TokenId) -> f32 {
+        let remaining: f64 = self.block_sums.iter().sum();
+        self.take(token, token.idx() / BLOCK);
+        let own = f64::from(self.distribution.prob(token));
+        if own == 0.0 { 0.0 } else { (own / remaining) as f32 }
     }
 
     fn available(&self, block_idx: usize) -> impl Iterator<Item = (usize, f32)> {
@@ -109,5 +116,19 @@ mod tests {
         let mut seen: Vec<u32> = std::iter::from_fn(|| draws.draw(0.5)).map(|(t, _)| t.0).take(41).collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..40).collect::<Vec<_>>());
+    }
+
+    /// Coupled seeds choose the tokens. The mass left must not be what rounding leaves of a difference.
+    #[test]
+    fn a_chosen_token_has_a_chance_of_0_to_1_however_little_is_left() {
+        for share in [0.3_f32, 1e-3, 1e-7] {
+            let distribution = distribution(&(0..5).map(|v| share.powi(v)).collect::<Vec<_>>());
+            let mut draws = WithoutReplacement::new(&distribution);
+            for v in 0..5 {
+                let left: f64 = (0..5 - v).map(|w| f64::from(share).powi(w)).sum();
+                let chance = f64::from(draws.draw_of(TokenId(v as u32)));
+                assert!(chance <= 1.0 && (chance - 1.0 / left).abs() < 1e-6, "{share}, {v}: {chance}");
+            }
+        }
     }
 }

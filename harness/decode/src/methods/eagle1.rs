@@ -183,16 +183,9 @@ impl StaticTreeDrafter {
         };
         if uniforms.is_coupled() {
             let tokens = Noise::default().first_n(&parent.distribution, uniforms, left, children.len());
-            let mut remaining = 1.0;
-            let with_chance = |token| {
-                let conditional = parent.distribution.prob(token) / remaining;
-                remaining -= parent.distribution.prob(token);
-                (token, conditional)
-            };
-            return children
-                .zip(tokens.into_iter().map(with_chance))
-                .map(|(at, drawn)| push(at, drawn))
-                .collect();
+            let mut draws = WithoutReplacement::new(&parent.distribution);
+            let drawn = tokens.into_iter().map(|token| (token, draws.draw_of(token)));
+            return children.zip(drawn).map(|(at, drawn)| push(at, drawn)).collect();
         }
         let mut draws = WithoutReplacement::new(&parent.distribution);
         let draw = |(rank, shape_idx)| {

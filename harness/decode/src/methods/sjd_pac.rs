@@ -93,14 +93,12 @@ impl Branch {
         (step, uniforms): (u32, &Uniforms),
     ) -> Vec<(TokenId, f32)> {
         let mut draws = WithoutReplacement::after(guess.residual.unwrap_or(guess.recorded), guess.token);
-        let mut left = 1.0 - f64::from(guess.recorded.prob(guess.token));
+        let mut recorded = WithoutReplacement::after(guess.recorded, guess.token);
         let mut column_tokens = vec![(guess.token, guess.recorded.prob(guess.token))];
         for rank in 1..self.width {
             let u = uniforms.uniform(Purpose::Draft, step, slot(1 + column, rank));
             let Some((token, conditional)) = draws.draw(u) else { break };
-            let recorded = f64::from(guess.recorded.prob(token));
-            let tested = if guess.residual.is_some() { (recorded / left) as f32 } else { conditional };
-            left -= recorded;
+            let tested = if guess.residual.is_some() { recorded.draw_of(token) } else { conditional };
             column_tokens.push((token, tested));
         }
         column_tokens
