@@ -7,7 +7,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 # Two workers at a time: the baseline holds no times, and results do not depend on shards.
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build wheel dist dist-check test test-torch211 lint features packages notices reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate build wheel dist dist-check test test-long test-torch211 lint features packages notices reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -34,6 +34,9 @@ dist-check: ## run the quickstart of dist/specimen-*.tar.xz in an empty root fol
 
 test: libtorch ## run all tests; closes with what was skipped and the counts
 	scripts/test.sh
+
+test-long: libtorch ## the same with the long tests at full size and more disturbances (an hour)
+	LONG_TESTS=1 CHAOS_ROUNDS=10 scripts/test.sh
 
 test-torch211: ## build against torch 2.11.0 in a folder of its own, and run the tests of decoding, networks and metrics with it
 	TORCH=2.11.0 scripts/libtorch.sh $(CURDIR)/target/libtorch-2.11

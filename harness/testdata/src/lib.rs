@@ -52,6 +52,12 @@ pub fn folder_with_any(test: &str, parts: &[&str]) -> Option<PathBuf> {
     None
 }
 
+/// Whether tests run at the size that shows most (`make test-long`), and not at the smallest that shows the same.
+#[must_use]
+pub fn is_long() -> bool {
+    env::var_os("LONG_TESTS").is_some_and(|long| long == "1")
+}
+
 /// Says that `test` does not run for want of `needed`.
 ///
 /// # Panics

@@ -1,4 +1,4 @@
-//! Eight images of the embedded model under every metric that papers print, with networks whose weights are by recipe.
+//! Six images, as many as an interval needs, of the embedded model under every metric that papers print, with networks whose weights are by recipe.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -40,7 +40,7 @@ const UNDER_PROTOCOLS: [(&str, &str, &str, bool, &str); 18] = [
 ];
 /// Metrics of the embedded model's own, and that of tokens.
 const OWN: [&str; 5] = ["token-match", "target-nll", "scene-clip", "attribute-accuracy", "fd-scenes"];
-/// Those whose value is a mean over images; the others compare distributions, and eight images are too few for an interval.
+/// Those whose value is a mean over images; the others compare distributions, and no such distance has an interval of so few.
 const MEANS: [&str; 15] = [
     "clip-score:clipscore",
     "aesthetic:aesthetic-sac-logos-ava1",
@@ -62,7 +62,7 @@ const MEANS: [&str; 15] = [
 /// The metrics of a spec, with weights in the golden folder where `is_here`.
 fn metrics(desk: &Desk, is_here: bool) -> String {
     // Left out for few images, unless a spec says from how many on.
-    let few = |name: &str| if name.starts_with("fd-") { ", min_n = 8" } else { "" };
+    let few = |name: &str| if name.starts_with("fd-") { ", min_n = 6" } else { "" };
     let own = OWN.iter().map(|name| format!(r#"{{ name = "{name}"{} }}"#, few(name)));
     let rest = UNDER_PROTOCOLS.iter().map(|(name, protocol, weights, compares, _)| {
         let protocol = match (*protocol, is_here) {
@@ -71,7 +71,7 @@ fn metrics(desk: &Desk, is_here: bool) -> String {
         };
         let mut table = format!(r#"name = "{name}", protocol = "{protocol}""#);
         if *compares {
-            table += &format!(r#", real = "{}", min_n = 8"#, desk.path("real").display());
+            table += &format!(r#", real = "{}", min_n = 6"#, desk.path("real").display());
         }
         if !weights.is_empty() && is_here {
             let weights = desk.path(&format!("golden/{weights}.safetensors"));
@@ -88,10 +88,10 @@ fn base_of_dinov2(desk: &Desk) -> String {
     desk.file("fd-dinov2.toml", &text.replace("\"dinov2-vit-l14\"", "\"dinov2-vit-b14\""))
 }
 
-/// Eight pictures to compare with.
+/// Six pictures to compare with.
 fn real(desk: &Desk) {
     fs::create_dir_all(desk.path("real")).unwrap();
-    for picture in 0..8_u32 {
+    for picture in 0..6_u32 {
         let byte =
             |at: u32| ((at / 3 % 64) * (2 + picture) + (at / 192) * (7 - picture) + 80 * (at % 3)) as u8;
         let bytes = [&b"P6 64 64 255\n"[..], &(0..64 * 64 * 3).map(byte).collect::<Vec<u8>>()].concat();
@@ -100,8 +100,8 @@ fn real(desk: &Desk) {
 }
 
 #[test]
-fn a_run_of_eight_images_ends_in_a_table_of_all_metrics() {
-    let name = "a_run_of_eight_images_ends_in_a_table_of_all_metrics";
+fn a_run_of_few_images_ends_in_a_table_of_all_metrics() {
+    let name = "a_run_of_few_images_ends_in_a_table_of_all_metrics";
     let Some(desk) = Desk::with_data(name, "tokenizers/bpe_simple_vocab_16e6.txt.gz") else { return };
     golden(&desk);
     let dinov2 = recipe_tensors(NetworkName::Dinov2VitB14);
@@ -111,7 +111,7 @@ fn a_run_of_eight_images_ends_in_a_table_of_all_metrics() {
     real(&desk);
     let cells = r#"cell=[{ name = "ar" }, { name = "sd-chain3", drafter = { proposer = "eagle1", shape = "chain", depth = 3 } }]"#;
     let smoke = spec("ci/smoke.toml");
-    let run = ["run", &smoke, "--limit", "8", "--out", "run", "-q", "--set", cells, "--set"];
+    let run = ["run", &smoke, "--limit", "6", "--out", "run", "-q", "--set", cells, "--set"];
     // Without weights it is refused before an image is made, and the command is said: of each network.
     let empty = Desk::as_data_folder();
     real(&empty);
@@ -120,7 +120,7 @@ fn a_run_of_eight_images_ends_in_a_table_of_all_metrics() {
     for (name, protocol, _, compares, fetched) in UNDER_PROTOCOLS.iter().filter(|one| !one.4.is_empty()) {
         let real = empty.path("real");
         let real =
-            if *compares { format!(r#", real = "{}", min_n = 8"#, real.display()) } else { String::new() };
+            if *compares { format!(r#", real = "{}", min_n = 6"#, real.display()) } else { String::new() };
         let alone = format!(r#"metric=[{{ name = "{name}", protocol = "{protocol}"{real} }}]"#);
         empty.fails(&[&run[..], &[&alone]].concat(), 4, &[&format!("`specimen data fetch {fetched}`")]);
     }

@@ -1,7 +1,7 @@
 //! The kernels between products of matrices compute what operations of libtorch do: their source is compiled for threads of
 //! the processor.
 
-use std::{ffi::c_void, fs, process::Command, ptr::null_mut};
+use std::{ffi::c_void, fs, process::Command, ptr::null_mut, sync::LazyLock};
 
 use libloading::os::unix::{Library, Symbol};
 use specimen_models::llama::layer::rms_norm;
@@ -43,28 +43,36 @@ type P = *mut c_void;
 struct Kernels {
     library: Library,
     kind: Kind,
-    _folder: tempfile::TempDir,
+}
+
+/// The library of one kind of number.
+fn compiled(kind: Kind) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, made) = (folder.path().join("kernels.cc"), folder.path().join("kernels.so"));
+    let wide = if kind == Kind::Float { "#define WIDE\n" } else { "" };
+    let parts = [
+        wide,
+        include_str!("threads.h"),
+        include_str!("../../../src/llama/fused.cu"),
+        include_str!("entries.h"),
+    ];
+    fs::write(&source, parts.concat()).unwrap();
+    let mut compiler = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned()));
+    compiler.args(["-std=c++20", "-O1", "-pthread", "-fPIC", "-shared", "-o"]).arg(&made).arg(&source);
+    let out = compiler.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    fs::read(made).unwrap()
 }
 
 impl Kernels {
-    fn new(kind: Kind) -> Self {
+    /// A copy of `library`, whose threads share no memory with those of another test.
+    fn new(kind: Kind, library: &[u8]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (source, made) = (folder.path().join("kernels.cc"), folder.path().join("kernels.so"));
-        let wide = if kind == Kind::Float { "#define WIDE\n" } else { "" };
-        let parts = [
-            wide,
-            include_str!("threads.h"),
-            include_str!("../../../src/llama/fused.cu"),
-            include_str!("entries.h"),
-        ];
-        fs::write(&source, parts.concat()).unwrap();
-        let mut compiler = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned()));
-        compiler.args(["-std=c++20", "-O1", "-pthread", "-fPIC", "-shared", "-o"]).arg(&made).arg(&source);
-        let out = compiler.output().unwrap();
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        #[expect(unsafe_code, reason = "the library was compiled just now")]
-        let library = unsafe { Library::open(Some(&made), libloading::os::unix::RTLD_NOW) }.unwrap();
-        Self { library, kind, _folder: folder }
+        let copy = folder.path().join("kernels.so");
+        fs::write(&copy, library).unwrap();
+        #[expect(unsafe_code, reason = "the library was compiled by this process")]
+        let library = unsafe { Library::open(Some(&copy), libloading::os::unix::RTLD_NOW) }.unwrap();
+        Self { library, kind }
     }
 
     #[expect(unsafe_code, reason = "the entries have the types that the callers name")]
@@ -100,7 +108,9 @@ impl Kernels {
 }
 
 fn both(check: impl Fn(&Kernels)) {
-    [Kind::Float, Kind::BFloat16].into_iter().for_each(|kind| check(&Kernels::new(kind)));
+    const KINDS: [Kind; 2] = [Kind::Float, Kind::BFloat16];
+    static COMPILED: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| KINDS.map(compiled));
+    KINDS.into_iter().zip(&*COMPILED).for_each(|(kind, library)| check(&Kernels::new(kind, library)));
 }
 
 #[test]
