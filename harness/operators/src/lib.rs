@@ -34,13 +34,13 @@ impl Kernels {
         self.waiting.values().sum()
     }
 
-    /// All that compute in a step whose products have `n_rows` rows in `kind`, but for the conversions around products that a
-    /// GPU is not asked for. A processor that multiplies no bf16 takes products of several rows in f32: it converts both factors,
-    /// a bias, and what comes out. `has_bf16`: whether the processor multiplies bf16.
+    /// All that compute in a step in `kind`, but for the conversions around products that a
+    /// GPU is not asked for. A processor that is slow in bf16 takes products in f32: it converts one factor, a bias, and what
+    /// comes out.
     #[must_use]
-    pub fn n_of_step(&self, kind: Kind, n_rows: usize, has_bf16: bool) -> u64 {
-        match kind == Kind::BFloat16 && n_rows > 1 && !has_bf16 {
-            true => self.n() - 3 * self.of("mm") - 4 * self.of("addmm"),
+    pub fn n_of_step(&self, kind: Kind, is_slow_in_bf16: bool) -> u64 {
+        match kind == Kind::BFloat16 && is_slow_in_bf16 {
+            true => self.n() - 2 * self.of("mm") - 3 * self.of("addmm"),
             false => self.n(),
         }
     }

@@ -7,7 +7,7 @@ use specimen_datasets::scenes::Scene;
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::spec::{Dtype, ModelSpec};
 use specimen_extract::scene_features::SceneFeatures;
-use specimen_foundation::folders::DATA_VARIABLE;
+use specimen_foundation::{folders::DATA_VARIABLE, processor};
 use specimen_measure::{
     known_answers::{known_answers, wrong_pixels},
     network::FeatureNetwork,
@@ -192,12 +192,17 @@ fn cores() -> Check {
 
 fn bf16() -> Check {
     const NAME: &str = "bf16";
-    if specimen_foundation::processor::has_bf16() {
+    if !processor::is_slow_in_bf16() {
         return ok(NAME, "this CPU multiplies bf16 natively".to_owned());
     }
     const SLOWER: &str =
-        "bf16 is as fast as f32 at most, and drafting gains less than on a CPU that has them";
-    note(NAME, "this CPU has no bf16 instructions".to_owned(), SLOWER)
+        "bf16 is as fast as f32 at most, and drafting gains less than on a CPU that multiplies it";
+    let reason = if processor::has_bf16() {
+        "has AMX, for which libtorch arranges weights anew in each product"
+    } else {
+        "has no bf16 instructions"
+    };
+    note(NAME, format!("this CPU {reason}: products of bf16 are taken in f32"), SLOWER)
 }
 
 fn weights() -> Check {

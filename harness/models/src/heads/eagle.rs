@@ -12,7 +12,7 @@ use crate::{
     heads::draft_head::{DraftHead, Head, Opened},
     llama::{
         layer::{Activation, Layer, LayerShape, Rotary, rms_norm},
-        linear::linear,
+        linear::{held, linear},
         mirror::Mirrored,
     },
     seam::{backbone::Backbone, kv::LayerCache},
@@ -144,6 +144,7 @@ impl Head for EagleHead {
 impl DraftHead for EagleHead {
     fn prepare(&mut self) {
         self.layer.prepare();
+        self.fc = held(&self.fc);
     }
 
     fn step(

@@ -18,7 +18,7 @@ use crate::{
     },
     llama::{
         layer::{Activation, Layer, LayerShape, Rotary, rms_norm},
-        linear::linear,
+        linear::{held, linear},
         mirror::Mirrored,
     },
     seam::{
@@ -165,6 +165,7 @@ impl Head for Eagle3Head {
 impl DraftHead for Eagle3Head {
     fn prepare(&mut self) {
         self.layer.prepare();
+        (self.fc, self.head) = (held(&self.fc), held(&self.head));
     }
 
     fn step(

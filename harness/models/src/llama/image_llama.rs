@@ -8,7 +8,7 @@ use crate::{
     heads::eagle3_file::output_starts,
     llama::{
         layer::{Layer, LayerShape, Rotary, Turns},
-        linear::linear,
+        linear::{held, linear},
         mirror::Mirrored,
     },
     seam::{
@@ -95,7 +95,16 @@ pub enum OutputHead {
 }
 
 impl OutputHead {
-    /// Logits in the kind of the weights. `features`: `[.., d]`; returns `[.., n_vocab]`.
+    fn held(self) -> Self {
+        match self {
+            Self::Linear(weight) => Self::Linear(held(&weight)),
+            Self::Mlp([hidden, hidden_bias, out, out_bias]) => {
+                Self::Mlp([held(&hidden), hidden_bias, held(&out), out_bias])
+            }
+        }
+    }
+
+    /// Logits in the kind of the features. `features`: `[.., d]`; returns `[.., n_vocab]`.
     fn forward(&self, features: &Tensor) -> Tensor {
         match self {
             Self::Linear(weight) => linear(features, weight, None),
@@ -122,6 +131,7 @@ impl ImageLlama {
     #[must_use]
     pub fn new(mut stack: Stack, tokens: Tensor, head: OutputHead, rotary: &Rotary) -> Self {
         stack.prepare();
+        let head = head.held();
         let n_positions = rotary.cos.size()[0];
         let turns = Turns::new(&rotary.to_device(tokens.device()));
         Self { stack, tokens, head, turns, n_positions }

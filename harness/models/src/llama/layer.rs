@@ -10,7 +10,7 @@ use tch::{Kind, Tensor};
 use crate::{
     llama::{
         fused::{self, Heads},
-        linear::linear,
+        linear::{held, linear},
         mirror::{MirrorNorm, Mirrored},
     },
     seam::kv::LayerCache,
@@ -287,7 +287,10 @@ impl Layer {
         if self.decoding.is_some() {
             return;
         }
-        self.qkv = self.reordered([2, self.shape.d_head / 2]);
+        self.qkv = held(&self.reordered([2, self.shape.d_head / 2]));
+        for weight in [&mut self.out, &mut self.gate_up, &mut self.down] {
+            *weight = held(weight);
+        }
         let norm = |weight: &Tensor| MirrorNorm::new(weight, self.eps);
         self.decoding = Some(Decoding {
             attention_norm: self.attention_norm.as_ref().map(norm),

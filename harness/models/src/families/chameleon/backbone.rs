@@ -13,7 +13,12 @@ use tch::{Kind, Tensor};
 use super::{ChameleonConfig, KeyLayout, layer::ChameleonLayer, layer::rotary_1d};
 use crate::{
     heads::eagle3_file::output_starts,
-    llama::{layer::Turns, linear::linear, mirror::Mirrored, padded::Padding},
+    llama::{
+        layer::Turns,
+        linear::{held, linear},
+        mirror::Mirrored,
+        padded::Padding,
+    },
     seam::{
         backbone::{Backbone, BackboneShape, Tapped, with_undrawn},
         kv::KvCache,
@@ -70,7 +75,7 @@ impl ChameleonNetwork {
             })
             .collect::<Result<_, _>>()?;
         let norm = source.param(layout.norm(), &[d_model], Init::Constant(1.0))?;
-        let head = source.param(layout.head(), &[n_words, d_model], Init::Normal(0.02))?;
+        let head = held(&source.param(layout.head(), &[n_words, d_model], Init::Normal(0.02))?);
         let device = words.device();
         let codes = Tensor::from_slice(&image.codes).to_device(device);
         let rotary = rotary_1d(config.n_positions, config.d_head, config.rope_base).to_device(device);

@@ -12,7 +12,7 @@ use crate::{
     heads::draft_head::{DraftHead, Head, Opened},
     llama::{
         layer::{Activation, LayerShape, Rotary},
-        linear::linear,
+        linear::{held, linear},
         mirror::Mirrored,
     },
     seam::{backbone::Backbone, kv::LayerCache},
@@ -127,7 +127,9 @@ impl Head for ChameleonHead {
 }
 
 impl DraftHead for ChameleonHead {
-    fn prepare(&mut self) {}
+    fn prepare(&mut self) {
+        self.fc = held(&self.fc);
+    }
 
     fn step(
         &self,

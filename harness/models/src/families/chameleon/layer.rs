@@ -11,7 +11,7 @@ use crate::{
     llama::{
         fused::{self, HeadNorm, Heads},
         layer::{Activation, Rotary, rms_norm},
-        linear::linear,
+        linear::{held, linear},
         mirror::Mirrored,
     },
     seam::kv::LayerCache,
@@ -65,7 +65,7 @@ impl ChameleonLayer {
         let query = source.param(keys.query, &[d_heads, d_model], fan_in(d_model))?;
         let key = source.param(keys.key, &[d_heads, d_model], fan_in(d_model))?;
         let value = source.param(keys.value, &[d_heads, d_model], fan_in(d_model))?;
-        let qkv = Tensor::cat(&[pairs(&query, n_heads), pairs(&key, n_heads), value], 0);
+        let qkv = held(&Tensor::cat(&[pairs(&query, n_heads), pairs(&key, n_heads), value], 0));
         let gate = source.param(keys.gate, &[d_ffn, d_model], fan_in(d_model))?;
         let up = source.param(keys.up, &[d_ffn, d_model], fan_in(d_model))?;
         let mut of_heads = |part: &str, init: f64| -> Result<Tensor, LoadError> {
@@ -90,10 +90,10 @@ impl ChameleonLayer {
             qkv,
             qk_weight,
             qk_bias,
-            out: source.param(keys.out, &[d_model, d_heads], residual(d_heads))?,
+            out: held(&source.param(keys.out, &[d_model, d_heads], residual(d_heads))?),
             ffn_norm: source.param(keys.ffn_norm, &[d_model], Init::Constant(1.0))?,
-            gate_up: Tensor::cat(&[gate, up], 0),
-            down: source.param(keys.down, &[d_model, d_ffn], residual(d_ffn))?,
+            gate_up: held(&Tensor::cat(&[gate, up], 0)),
+            down: held(&source.param(keys.down, &[d_model, d_ffn], residual(d_ffn))?),
         })
     }
 
@@ -149,7 +149,7 @@ impl ChameleonLayer {
                 (q, cache.append(&kv))
             }
         };
-        self.finished(x, &attend(&q, &k, &v, mask))
+        self.finished(x, &attend(&q, &k, &v, mask).to_kind(input.kind()))
     }
 
     /// Queries, keys and values of whole sequences, `[b, n, n_heads, d_head]` each, with the graph. `x`: `[b, n, d]`;
@@ -167,11 +167,12 @@ impl ChameleonLayer {
     /// The residual stream after attention read `context` (`[b, n, heads * d_head]`), and after the
     /// feed-forward part. `x`: `[b, n, d]`.
     pub(super) fn finish(&self, x: &Tensor, context: &Tensor) -> Tensor {
-        self.finished(&Mirrored::plain(x), context).value()
+        self.finished(&Mirrored::plain(x), &context.to_kind(x.kind())).value()
     }
 
+    /// `context` in the kind of the stream.
     fn finished(&self, x: &Mirrored, context: &Tensor) -> Mirrored {
-        let attended = fused::linear(&context.to_kind(self.out.kind()), &self.out);
+        let attended = fused::linear(context, &self.out);
         if self.swin_norm {
             let x = x.plus(&rms_norm(&attended, &self.attention_norm, self.eps));
             let hidden = self.feed_forward(&x.value());

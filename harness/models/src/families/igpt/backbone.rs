@@ -9,7 +9,10 @@ use super::{
     block::{Block, LayerNorm},
 };
 use crate::{
-    llama::{layer::Turns, linear::linear},
+    llama::{
+        layer::Turns,
+        linear::{held, linear},
+    },
     seam::{
         backbone::{Backbone, BackboneShape, Tapped},
         kv::KvCache,
@@ -47,7 +50,8 @@ impl IgptBackbone {
             .map(|i| Block::new(&mut Scoped::new(&mut source, format!("layers.{i}.")), config))
             .collect::<Result<_, _>>()?;
         let norm = LayerNorm::new(&mut source, "ln_f", d)?;
-        let head = source.param("head.weight", &[config.n_vocab, d], Init::Normal((d as f64).powf(-0.5)))?;
+        let head =
+            held(&source.param("head.weight", &[config.n_vocab, d], Init::Normal((d as f64).powf(-0.5)))?);
         Ok(Self { config: *config, tokens, positions, start, blocks, norm, head })
     }
 

@@ -5,7 +5,10 @@ use specimen_weights::{Init, LoadError, ParamSource};
 use tch::Tensor;
 
 use super::IgptConfig;
-use crate::{llama::linear::linear, seam::kv::LayerCache};
+use crate::{
+    llama::linear::{held, linear},
+    seam::kv::LayerCache,
+};
 
 /// Epsilon of every norm.
 const NORM_EPS: f64 = 1e-5;
@@ -45,7 +48,7 @@ impl Affine {
     ) -> Result<Self, LoadError> {
         let std = Init::Normal((n_in as f64).powf(-0.5));
         Ok(Self {
-            weight: source.param(weight, &[n_out, n_in], std)?,
+            weight: held(&source.param(weight, &[n_out, n_in], std)?),
             bias: source.param(bias, &[n_out], Init::Constant(0.0))?,
         })
     }

@@ -8,7 +8,7 @@ use super::TargetConfig;
 use crate::{
     llama::{
         layer::{Activation, Layer, LayerShape, Rotary, Turns, causal_mask, rms_norm, rotary_2d},
-        linear::linear,
+        linear::{held, linear},
         mirror::Mirrored,
     },
     seam::{
@@ -69,6 +69,7 @@ impl TinyBackbone {
     /// Builds what decoding needs; training does without.
     pub fn prepare(&mut self) {
         self.layers.iter_mut().for_each(Layer::prepare);
+        self.head = held(&self.head);
     }
 
     /// The sizes it was built with.
