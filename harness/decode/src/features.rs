@@ -69,7 +69,7 @@ struct Ledger {
 #[derive(Clone, Copy, Debug)]
 enum Last {
     Prefill,
-    /// A verification at this step, which brought so many features.
+    /// A verification at this step, whose root and accepted candidates brought so many features.
     Verified {
         step: u32,
         n_fresh: usize,
@@ -200,11 +200,13 @@ impl Ledger {
         Self { config, n_cached: 1, n_pending: 0, n_seen: 0, last: Last::Prefill }
     }
 
-    /// The root and the accepted candidates were run, after whatever was pending.
+    /// The root and the accepted candidates were run, after whatever was pending. The features of what was pending are
+    /// cached, and none of the step's own: VVS' code appends them before it leaves out those of the accepted path
+    /// (`skip_utils_llamagen.py:324-345`, after `ea_llamagen.py:534-539`, at 7790173).
     fn verified(&mut self, n_run: usize, step: u32) {
-        let n_fresh = std::mem::take(&mut self.n_pending) + n_run;
-        self.n_cached = (self.n_cached + n_fresh).min(self.config.n_cache);
-        self.last = Last::Verified { step, n_fresh };
+        self.n_cached =
+            (self.n_cached + std::mem::take(&mut self.n_pending) + n_run).min(self.config.n_cache);
+        self.last = Last::Verified { step, n_fresh: n_run };
     }
 
     /// The root and all of a skipped path but its last token will be run later.
@@ -299,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn a_skip_is_fed_the_newest_features_and_the_recovery_counts_for_both() {
+    fn a_skip_is_fed_the_newest_features_and_its_own_are_cached_by_the_recovery() {
         let mut ledger = ledger(Staleness::Fresh, Staleness::Older(0), 64);
         assert_eq!(ledger.take_in(1), None);
         ledger.skipped(3);
         assert_eq!(ledger.take_in(4), Some(vec![0, 0, 0]), "only the prefix is known, so it repeats");
         ledger.verified(2, 1);
-        // Three recovered and two verified are fresh; what is older is the prefix alone.
-        assert_eq!(ledger.take_in(6), Some(vec![5, 5]));
+        // The two verified are fresh; behind them are the three recovered, of which the newest two are read.
+        assert_eq!(ledger.take_in(6), Some(vec![3, 2]));
         ledger.skipped(2);
         assert_eq!(ledger.take_in(8), Some(vec![1, 0]));
     }

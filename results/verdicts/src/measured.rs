@@ -79,8 +79,17 @@ pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
                 why: m.why.clone(),
                 ..Measured::default()
             },
-            None => Measured { why: Some("not scored for this cell".to_owned()), ..Measured::default() },
+            None => Measured { why: Some(why_not_scored(cell, metric)), ..Measured::default() },
         },
+    }
+}
+
+/// A value under one protocol says nothing about that under another.
+fn why_not_scored(cell: &CellSummary, metric: &str) -> String {
+    let base = |name: &str| name.split(':').next().map(str::to_owned);
+    match cell.metrics.iter().find(|scored| base(&scored.metric) == base(metric)) {
+        Some(other) => format!("not comparable: the cell has {}", other.metric),
+        None => "not scored for this cell".to_owned(),
     }
 }
 

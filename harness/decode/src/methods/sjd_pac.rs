@@ -5,7 +5,9 @@
 //! the first token of each column is the window's guess, and the rest of the window follows those alone. Siblings are drawn
 //! without replacement from the distribution that the guess was drawn from, and are tested under it, which keeps the target's
 //! distribution. The released code draws them from what the guess before theirs left of it, and tests them as if from all of
-//! it, which does not: [`Siblings::Refcode`]. Its other deviation, a token drawn uniformly after a whole window, is not offered.
+//! it, which does not: [`Siblings::Refcode`]. Two other deviations are not offered: a
+//! token drawn uniformly after a whole window, and the first guess of a position recorded as drawn from the uniform distribution,
+//! of which its siblings are drawn; here it is recorded as chosen and has none. Both readings of the latter are exact.
 
 use serde::{Deserialize, Serialize};
 

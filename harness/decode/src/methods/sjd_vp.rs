@@ -7,7 +7,8 @@
 //! from, the tilted distribution keeps the method lossless; recording the untilted one does not, and exists to show
 //! that. The abstract speaks of the change of token probabilities, so a rise is measured between the target's own
 //! distributions of two iterations; measured from the recorded, tilted one, a token that was favoured looks as if it
-//! fell. A rise from probability 0 has no ratio; it counts as the largest, [`MAX_RATIO`].
+//! fell. A token whose probability was 0 counts as one that did not rise: behind top-k it only crossed the last rank, and a
+//! ratio over 0 would put nearly all that is drawn on such tokens.
 
 use std::rc::Rc;
 
@@ -136,11 +137,10 @@ impl Refresh {
             From::Recorded => previous.recorded,
         };
         let weight = |(&now, &before): (&f32, &f32)| {
+            let rose = 0.0 < before && before < now;
             let tilt = match mode {
-                Tilt::Step if before < now => 1.0 + lambda,
-                Tilt::Ratio if before < now => {
-                    (f64::from(now) / f64::from(before)).min(MAX_RATIO).powf(*lambda)
-                }
+                Tilt::Step if rose => 1.0 + lambda,
+                Tilt::Ratio if rose => (f64::from(now) / f64::from(before)).min(MAX_RATIO).powf(*lambda),
                 Tilt::Step | Tilt::Ratio => 1.0,
             };
             f64::from(now) * tilt
@@ -189,16 +189,29 @@ mod tests {
 
     #[test]
     fn rising_tokens_gain_weight_and_falling_ones_keep_theirs() {
-        check(Tilt::Step, 1.0, [1.0, 0.3, 0.4]);
-        check(Tilt::Ratio, 1.0, [1.0, 0.3, 0.2 * MAX_RATIO]);
-        check(Tilt::Ratio, 0.5, [0.5 * 2_f64.sqrt(), 0.3, 0.2 * MAX_RATIO.sqrt()]);
+        check(Tilt::Step, 1.0, [1.0, 0.3, 0.2]);
+        check(Tilt::Ratio, 1.0, [1.0, 0.3, 0.2]);
+        check(Tilt::Ratio, 0.5, [0.5 * 2_f64.sqrt(), 0.3, 0.2]);
         check(Tilt::Step, 0.0, [0.5, 0.3, 0.2]);
     }
 
     #[test]
     fn a_token_that_neither_rose_nor_fell_keeps_its_weight() {
         let refresh = vp(Tilt::Step, 1.0, Recorded::Tilted);
-        assert_eq!(after(&refresh, &[0.5, 0.25, 0.25], &[0.5, 0.5, 0.0]).drawn.probs(), [0.4, 0.2, 0.4]);
+        assert_eq!(after(&refresh, &[0.5, 0.25, 0.25], &[0.5, 0.4, 0.1]).drawn.probs(), [0.4, 0.2, 0.4]);
+    }
+
+    /// What top-k lets in anew must not take the draws of what was there.
+    #[test]
+    fn newcomers_are_drawn_no_more_often_than_the_target_draws_them() {
+        let (current, previous) = ([0.4, 0.3, 0.1, 0.1, 0.1], [0.5, 0.2, 0.3, 0.0, 0.0]);
+        for mode in [Tilt::Step, Tilt::Ratio] {
+            for lambda in [0.0, 0.5, 1.0, 8.0] {
+                let drawn = after(&vp(mode, lambda, Recorded::Tilted), &current, &previous).drawn;
+                let share = drawn.probs()[3] + drawn.probs()[4];
+                assert!(share <= 0.2 + 1e-6, "{mode:?} {lambda}: {share}");
+            }
+        }
     }
 
     #[test]

@@ -50,6 +50,23 @@ fn every_table_fits_its_numbers_and_every_claim_the_cells_of_its_twin() {
                         assert!(known != lacks, "{name}: claim {} names {cell}, on {model}", claim.id);
                     }
                 }
+                for metric in twin.metrics.iter().filter(|metric| metric.protocol.is_some()) {
+                    let protocol = metric.protocol.as_deref().unwrap();
+                    for column in &table.columns {
+                        let values = column.ours.iter().filter_map(|value| {
+                            let (name, under) = value.split_once(':').unwrap_or((value, ""));
+                            let is_prdc = metric.name == "prdc" && ["precision", "recall"].contains(&name);
+                            (name == metric.name || is_prdc).then_some(under)
+                        });
+                        for under in values {
+                            assert_eq!(
+                                under, protocol,
+                                "{name}:{} {} on {model}",
+                                table.id, column.published
+                            );
+                        }
+                    }
+                }
                 let is_of_model = twin.cells.iter().all(|spec| spec.model.name == *model);
                 assert!(is_of_model, "{name}:{} has a twin of another model than {model}", table.id);
                 assert!(twin.published.iter().any(|r| r.from == table.published), "{name}:{}", table.id);
