@@ -103,6 +103,11 @@ fn a_model_of_the_paper_is_found_by_its_name_in_the_data() {
 
 /// A made-up run of the twin of CASCADE's Table 3(b).
 fn table3b(accepted: [f64; 5], model: &str) -> Reproduction {
+    table3b_under("fid:lantern", accepted, model)
+}
+
+/// Its Frechet distance is named as that of a run, where another protocol's value is another metric.
+fn table3b_under(fid: &str, accepted: [f64; 5], model: &str) -> Reproduction {
     let mut paper = Paper::named("cascade").unwrap();
     let table = paper.table("table3b").unwrap().clone();
     if model != "tiny" {
@@ -116,8 +121,23 @@ fn table3b(accepted: [f64; 5], model: &str) -> Reproduction {
     };
     let folder = tempfile::tempdir().unwrap();
     let mut run = RunValues::read(&made.write(folder.path())).unwrap();
-    run.summary.cells.iter_mut().for_each(|cell| cell.model = model.into());
+    for cell in &mut run.summary.cells {
+        cell.model = model.into();
+        cell.metrics.iter_mut().filter(|m| m.metric == "fid").for_each(|m| m.metric = fid.into());
+    }
     reproduce(&paper, &table, &run, &BTreeMap::new()).unwrap()
+}
+
+#[test]
+fn a_value_under_another_protocol_is_not_comparable_with_a_printed_one() {
+    let found = table3b_under("fid:sjd", [0.0, 1.3, 2.7, 2.0, 3.8], "llamagen");
+    let values = found.rows.iter().filter(|row| row.cell.is_some()).flat_map(|row| &row.values).flatten();
+    let of_fid: Vec<_> = values.filter(|value| value.measure == "fid:lantern").collect();
+    assert!(!of_fid.is_empty());
+    for value in of_fid {
+        let why = value.why.as_deref().unwrap();
+        assert_eq!((value.ours, why), (None, "fid:lantern: not comparable: the cell has fid:sjd"));
+    }
 }
 
 fn verdict(found: &Reproduction, id: &str) -> ClaimVerdict {
