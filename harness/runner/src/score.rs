@@ -6,7 +6,6 @@ use std::{collections::BTreeMap, path::PathBuf};
 use rayon::prelude::*;
 use specimen_catalog::{Metric, metric::Direction};
 use specimen_datasets::data_root::DataRoot;
-use specimen_decode::generation::Generation;
 use specimen_experiments::{
     plan::Plan,
     spec::{Cell, MetricSpec, ModelSpec},
@@ -17,7 +16,7 @@ use specimen_measure::{
     measurement::Measurement,
     metrics::{IMAGE_METRICS, Outcome, PictureScore},
 };
-use specimen_models::seam::likelihood::nll_bits;
+use specimen_models::seam::likelihood::{image_tokens, nll_bits};
 use specimen_record::{ItemKey, MetricFile, Record, RunDir, SCHEMA, Status, check_pixels};
 use specimen_stats::averages::mean_over_groups;
 
@@ -349,20 +348,14 @@ fn target_nll(
     let mut values = Vec::with_capacity(images.records.len());
     for (record, prompt) in images.records.iter().zip(&images.prompts) {
         let generation = model.open(prompt, &sampling, 1)?;
-        let n_vocab = Generation::n_vocab(&generation);
-        let is_known = |token: &u32| (*token as usize) < n_vocab;
-        let are_whole = record.tokens.len() == model.n_tokens && record.tokens.iter().all(is_known);
-        if is_of_another_program && !are_whole {
-            file.why = Some(format!(
-                "{}: {} tokens were returned, expected {} below {n_vocab}: image tokens of `{}`",
-                record.key,
-                record.tokens.len(),
-                model.n_tokens,
-                images.cell.model.name
-            ));
-            return Ok(file);
-        }
-        let tokens: Vec<_> = record.tokens.iter().map(|&t| specimen_decode::dist::TokenId(t)).collect();
+        let tokens = match image_tokens(&generation, &record.tokens) {
+            Ok(tokens) => tokens,
+            Err(wrong) => {
+                let model = &images.cell.model.name;
+                file.why = Some(format!("{}: no image tokens of `{model}`: {wrong}", record.key));
+                return Ok(file);
+            }
+        };
         let bits = nll_bits(&generation, &tokens);
         if !bits.is_finite() {
             file.why = Some(format!(

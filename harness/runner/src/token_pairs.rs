@@ -8,7 +8,7 @@ use specimen_catalog::Metric;
 use specimen_decode::{dist::TokenId, generation::Generation, noise::lead, rng::Uniforms};
 use specimen_experiments::spec::Cell;
 use specimen_measure::pairs::mean_of_groups;
-use specimen_models::seam::likelihood::last_distribution;
+use specimen_models::seam::likelihood::{image_tokens, last_distribution};
 use specimen_record::{MetricFile, Record};
 
 use crate::{error::RunError, images::load::Models, pair_scores::Partners};
@@ -41,7 +41,13 @@ pub(crate) fn fill(
                 file.why = Some(why.to_owned());
                 return Ok(());
             }
-            None => gaps(cell, partners, models)?,
+            None => match gaps(cell, partners, models)? {
+                Ok(gaps) => gaps,
+                Err(why) => {
+                    file.why = Some(why);
+                    return Ok(());
+                }
+            },
         },
     };
     let known: Vec<(usize, f64)> =
@@ -83,6 +89,9 @@ fn first_difference([ours, theirs]: &[&Record; 2]) -> Option<usize> {
 
 /// Why a difference of this cell is no matter of rounding.
 fn why_no_gap(cell: &Cell) -> Option<&'static str> {
+    if cell.is_of_another_program() {
+        return Some("another program made its images, and how it draws from a seed is not known");
+    }
     if !cell.sampling.coupled {
         return Some("its tokens are not drawn by coupled seeds, so they differ by chance");
     }
@@ -91,8 +100,13 @@ fn why_no_gap(cell: &Cell) -> Option<&'static str> {
 }
 
 /// How far the baseline's token is ahead of the cell's, or behind it, where the images part: the difference of log-probability
-/// plus noise in nats, by a forward of the tokens before it. `None` for images that are equal.
-fn gaps(cell: &Cell, partners: &Partners<'_>, models: &mut Models) -> Result<Vec<Option<f64>>, RunError> {
+/// plus noise in nats, by a forward of the tokens before it. `None` for images that are equal. A text says which tokens are
+/// none of the model.
+fn gaps(
+    cell: &Cell,
+    partners: &Partners<'_>,
+    models: &mut Models,
+) -> Result<Result<Vec<Option<f64>>, String>, RunError> {
     let mut found = Vec::with_capacity(partners.records.len());
     for (pair, text) in partners.records.iter().zip(&partners.texts) {
         let Some(position) = first_difference(pair) else {
@@ -100,6 +114,11 @@ fn gaps(cell: &Cell, partners: &Partners<'_>, models: &mut Models) -> Result<Vec
             continue;
         };
         let generation = models.get(&cell.model)?.open(text, &cell.sampling, 1)?;
+        for record in pair {
+            if let Err(wrong) = image_tokens(&generation, &record.tokens) {
+                return Ok(Err(format!("{}: no image tokens of `{}`: {wrong}", record.key, cell.model.name)));
+            }
+        }
         let n_left = Generation::n_tokens(&generation) - position;
         let tokens: Vec<TokenId> = pair[1].tokens[..=position].iter().map(|&token| TokenId(token)).collect();
         let distribution = last_distribution(&generation, &tokens);
@@ -107,5 +126,5 @@ fn gaps(cell: &Cell, partners: &Partners<'_>, models: &mut Models) -> Result<Vec
         let uniforms = Uniforms::new(pair[0].seed.0).coupled(true);
         found.push(Some(lead(&distribution, &uniforms, n_left, parted).abs()));
     }
-    Ok(found)
+    Ok(Ok(found))
 }

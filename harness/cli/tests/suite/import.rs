@@ -402,3 +402,33 @@ fn an_import_that_fails_leaves_no_folder() {
     assert!(!desk.path("bad").exists(), "{said}");
     desk.succeeds(&import(&table, &["--out", "bad"]));
 }
+
+#[test]
+fn tokens_that_break_the_grammar_of_their_model_are_not_scored() {
+    const SOUND: &str = "18 19 20 0 1 5 11 8 8 16 3 8 6 10 13 4 16 5 11 8 2 4 9 16 11 9 9 9 0 9 16 17";
+    let desk = Desk::new();
+    picture(&desk, "images/1.png", [9, 9, 9]);
+    let scored = |name: &str, tokens: &str| {
+        let table = format!("id,prompt,seconds,tokens\n1,a red bus,1.0,{tokens}\n");
+        let table = desk.file("table.csv", &table);
+        let known = ["--model", "lumina-toy", "--dtype", "f32", "--temperature", "1", "--top-k", "0"];
+        let more = ["--top-p", "1", "--guidance", "3", "--cell", "them", "--out", name];
+        let import = ["import", "images", "--table", &table, "--name", "there"];
+        desk.succeeds(&[&import[..], &known, &more].concat());
+        desk.succeeds(&["score", name, "--metric", "target-nll"]);
+        let file = fs::read(desk.path(&format!("{name}/metrics/target-nll/them.json"))).unwrap();
+        serde_json::from_slice::<Value>(&file).unwrap()
+    };
+    assert!(scored("sound", SOUND)["value"].as_f64().is_some_and(|bits| bits < 10.0));
+    for (name, [from, to], why) in [
+        ("grid", ["19 20", "20 19"], "position 1, from 0: expected the structural token 19, found 20"),
+        ("row-end", ["8 16 3", "8 3 3"], "position 9, from 0: expected the structural token 16, found 3"),
+        ("inside", ["1 5 11", "1 18 11"], "position 5, from 0: expected a code below 16, found 18"),
+        ("short", [" 16 17", ""], "expected 32 tokens, found 30"),
+    ] {
+        let file = scored(name, &SOUND.replacen(from, to, 1));
+        let found = file["why"].as_str().unwrap();
+        assert!(found.ends_with(&format!("no image tokens of `lumina-toy`: {why}")), "{name}: {found}");
+        assert_eq!(file["value"], Value::Null, "{name}");
+    }
+}

@@ -2,7 +2,10 @@
 
 use std::rc::Rc;
 
-use specimen_decode::{dist::Dist, dist::TokenId};
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    generation::Generation,
+};
 use tch::{Kind, Tensor};
 
 use crate::{
@@ -15,6 +18,27 @@ use crate::{
     },
 };
 
+/// `tokens`, which came from outside, as those of a whole image of `generation`.
+///
+/// # Errors
+/// In words: another number of tokens, or the first position that holds something else than the model's sequence has there.
+pub fn image_tokens(generation: &dyn Generation, tokens: &[u32]) -> Result<Vec<TokenId>, String> {
+    let (n_tokens, n_codes) = (generation.n_tokens(), generation.n_codes());
+    if tokens.len() != n_tokens {
+        return Err(format!("expected {n_tokens} tokens, found {}", tokens.len()));
+    }
+    let checked = |(position, &token): (usize, &u32)| {
+        let expected = match generation.forced(position) {
+            Some(forced) if forced.0 == token => return Ok(forced),
+            Some(forced) => format!("the structural token {}", forced.0),
+            None if (token as usize) < n_codes => return Ok(TokenId(token)),
+            None => format!("a code below {n_codes}"),
+        };
+        Err(format!("position {position}, from 0: expected {expected}, found {token}"))
+    };
+    tokens.iter().enumerate().map(checked).collect()
+}
+
 /// Mean negative log2-probability of `tokens` under the target's own guided, tempered distribution before top-k and
 /// top-p, in bits a token, from one teacher-forced pass. Forced positions are left out.
 ///
@@ -24,7 +48,6 @@ use crate::{
 /// If every position is forced.
 #[must_use]
 pub fn nll_bits(generation: &ModelGeneration, tokens: &[TokenId]) -> f64 {
-    use specimen_decode::generation::Generation;
     let _guard = tch::no_grad_guard();
     let features = teacher_forced(generation, tokens);
     let logits = guided_logits(&generation.backbone().logits(&features), generation.sampling());
@@ -45,7 +68,6 @@ pub fn nll_bits(generation: &ModelGeneration, tokens: &[TokenId]) -> f64 {
 /// `generation` must be fresh: its prefix is used, its cache is not.
 #[must_use]
 pub fn conditional_distributions(generation: &ModelGeneration, tokens: &[TokenId]) -> Vec<Rc<Dist>> {
-    use specimen_decode::generation::Generation;
     let _guard = tch::no_grad_guard();
     let features = teacher_forced(generation, tokens);
     let rows =

@@ -1,10 +1,13 @@
 //! Teacher forcing: likelihoods are sums over step distributions, and the decoding path computes what training did.
 
 use specimen_decode::{dist::TokenId, generation::Generation, pipeline::Sampling, tree::TokenTree};
-use specimen_models::seam::likelihood::{nll_bits, teacher_forced};
+use specimen_models::seam::likelihood::{image_tokens, nll_bits, teacher_forced};
 use tch::{Tensor, no_grad};
 
-use crate::support::{Choices, EVERY_NETWORK, GUIDED, PLAIN, caption_rows, igpt, tiny, tiny_backbone};
+use crate::{
+    support::{Choices, EVERY_NETWORK, GUIDED, PLAIN, caption_rows, igpt, tiny, tiny_backbone},
+    toys::{CHAMELEONS, TOYS, toy},
+};
 
 fn image(generation: &dyn Generation, seed: u64) -> Vec<TokenId> {
     let mut choices = Choices::new(seed);
@@ -50,4 +53,40 @@ fn the_decoding_path_gives_the_features_that_training_sees() {
     assert_eq!(found.size(), expected.size());
     let distance = (found - expected).abs().max().double_value(&[]);
     assert!(distance < 1e-4, "features differ by {distance}");
+}
+
+#[test]
+fn tokens_from_outside_are_an_image_only_where_each_stands_as_the_model_has_it() {
+    for (name, prompt) in TOYS.into_iter().chain(CHAMELEONS) {
+        let generation = toy(name).open(prompt, &GUIDED, 1).unwrap();
+        let (n_tokens, n_codes) = (generation.n_tokens(), generation.n_codes() as u32);
+        let sound: Vec<u32> = (0..n_tokens)
+            .map(|at| generation.forced(at).map_or(at as u32 % n_codes, |token| token.0))
+            .collect();
+        let expected: Vec<TokenId> = sound.iter().map(|&token| TokenId(token)).collect();
+        assert_eq!(image_tokens(&generation, &sound), Ok(expected), "{name}");
+        for at in 0..n_tokens {
+            // A code where a structural token belongs, a structural token of another kind, and one where a code belongs.
+            let wrong = match generation.forced(at) {
+                Some(forced) => vec![0, n_codes + (forced.0 - n_codes + 1) % 2],
+                None => vec![n_codes, generation.n_vocab() as u32, u32::MAX],
+            };
+            for wrong in wrong.into_iter().filter(|token| *token != sound[at]) {
+                let mut tokens = sound.clone();
+                tokens[at] = wrong;
+                let why = image_tokens(&generation, &tokens).unwrap_err();
+                let expected = match generation.forced(at) {
+                    Some(forced) => format!("the structural token {}", forced.0),
+                    None => format!("a code below {n_codes}"),
+                };
+                assert_eq!(
+                    why,
+                    format!("position {at}, from 0: expected {expected}, found {wrong}"),
+                    "{name}"
+                );
+            }
+        }
+        let short = image_tokens(&generation, &sound[1..]).unwrap_err();
+        assert_eq!(short, format!("expected {n_tokens} tokens, found {}", n_tokens - 1), "{name}");
+    }
 }
