@@ -7,6 +7,7 @@ use std::path::Path;
 use specimen_catalog::{Ability, entry};
 use specimen_datasets::scenes::{Scene, VAL_SEED};
 use specimen_decode::{
+    clock::MonotonicClock,
     decoder::Method,
     dist::TokenId,
     drafter::Drafter,
@@ -22,7 +23,10 @@ use specimen_experiments::{
 };
 use specimen_models::{heads::drafters::DrafterKind, seam::loaded_model::LoadedModel};
 use specimen_runner::{
-    images::load::Models,
+    images::{
+        generate::{Request, generate},
+        load::Models,
+    },
     lossless::{
         Case, examine,
         subject::{ModelPrompt, Subject, Toy},
@@ -94,6 +98,46 @@ fn every_exact_method_keeps_the_law_of_the_toy_and_every_relaxed_one_is_detected
     let of = |claim| found.methods.iter().filter(|m| m.claim == claim).count();
     assert!(of(Claim::Exact) >= 19 && of(Claim::Relaxed) >= 23);
     assert!(found.methods.iter().all(|m| m.tests.len() == 1 && m.tests[0].what == "joint"));
+}
+
+/// Every cell of the suite on the stub and on a small network of each family, those with structural tokens included.
+#[test]
+fn the_first_token_and_what_steps_emit_are_the_tokens_of_the_image() {
+    let methods: Vec<_> = all_methods().into_iter().chain(methods_of("methods_toy.toml")).collect();
+    let toys = entry::targets().map(|(model, _)| model.name.as_str());
+    let toys: Vec<&str> = toys.filter(|name| name.ends_with("-toy")).chain(["stub"]).collect();
+    let mut n_images = 0;
+    for name in &toys {
+        let model = model(name, None);
+        let sampling = stub().sampling;
+        let prompt = if name.contains("c2i") { "7" } else { "a red bus" };
+        for (cell, method) in &methods {
+            let request = Request { model: &model, method, sampling, prompt, seed: 5 };
+            let decoded = match generate(&request, &MonotonicClock::new()) {
+                Ok(generated) => generated.decoded,
+                Err(error) => {
+                    let why = error.to_string();
+                    assert!(why.contains("has no drafter"), "{name}, {cell}: {why}");
+                    continue;
+                }
+            };
+            n_images += 1;
+            let (last, before) = decoded.steps.split_last().unwrap();
+            let n_before = 1 + before.iter().map(|step| step.n_emitted as usize).sum::<usize>();
+            // A last step whose drafts fill the image counts its bonus token although it is not drawn.
+            let n_left = decoded.tokens.len() - n_before;
+            let is_filled =
+                method.frontier.is_none() && last.n_target_forwards > 0 && last.n_accepted as usize == n_left;
+            let expected = n_left + usize::from(is_filled);
+            assert_eq!(
+                last.n_emitted as usize,
+                expected,
+                "{name}, {cell}: of {} tokens",
+                decoded.tokens.len()
+            );
+        }
+    }
+    assert!(toys.len() >= 8 && n_images >= 200, "{n_images} images of {toys:?}");
 }
 
 /// Rows side by side, over the first rows of an image: the last one is cut where the test ends.

@@ -175,6 +175,15 @@ impl Image {
         (1 + self.rows.iter().take_while(opens_next).count()).min(self.rows.len())
     }
 
+    /// Tokens that the image has so far: what is committed, the structural tokens before the first row, and those behind each
+    /// whole row.
+    fn n_known(&self) -> usize {
+        let ends = self.rows.iter().skip(1).map(|row| row.start).chain([self.tokens.len()]);
+        let of_row =
+            |(row, end): (&Row, usize)| if row.is_full() { end - row.start } else { row.n_committed };
+        self.rows[0].start + self.rows.iter().zip(ends).map(of_row).sum::<usize>()
+    }
+
     fn commit(&mut self, row: usize, token: TokenId) {
         let row = &mut self.rows[row];
         self.tokens[row.next()] = Some(token);
@@ -315,6 +324,8 @@ impl Frontier for Pjd {
             image.commit(0, first_token(&distribution, uniforms, n_tokens));
         }
         let mut decoded = Decoded { prefill_ns: laps.lap_ns(), forced, ..Decoded::default() };
+        // The first token is of the prefill, structural or not.
+        let mut n_known = 1;
         while let Some(top) = image.top() {
             let step = decoded.steps.len() as u32;
             image.draft(&self.0, top, |row, place| {
@@ -334,9 +345,10 @@ impl Frontier for Pjd {
             for (run, walk) in runs.iter().zip(walks) {
                 trace.n_drafted += image.rows[run.row].guesses.len() as u32;
                 trace.n_accepted += walk.n_accepted as u32;
-                trace.n_emitted += walk.n_accepted as u32 + u32::from(walk.next.is_some());
                 image.settle(run, walk, self.0.tail, &forward);
             }
+            trace.n_emitted = (image.n_known() - n_known) as u32;
+            n_known += trace.n_emitted as usize;
             generation.keep_placed(&image.keep(&runs, &placed));
             trace.update_ns = laps.lap_ns();
             decoded.steps.push(trace);
