@@ -25,8 +25,8 @@ use crate::{
 /// The work that ZipAR is from.
 pub(crate) const WORKS: Works = Works { method: "zipar", cite: &["he2024zipar"] };
 
-/// Rows that are under way at most: buffers are sized for them.
-pub(crate) const MOST_ROWS: usize = 64;
+/// Rows that are under way at most: buffers are sized for them. More than a picture of any model has.
+pub(crate) const MOST_ROWS: usize = 128;
 
 /// `{ kind = "zipar", window = 8 }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

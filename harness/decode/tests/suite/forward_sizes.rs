@@ -64,7 +64,7 @@ fn a_forward_has_as_many_tokens_as_buffers_are_sized_for_and_no_more() {
     // Without a limit 150 rows would be under way, and these would have up to 200 tokens in a forward.
     let rows = PictureRows { n_before: 0, len: 200, n: 150 };
     for (frontier, least) in [
-        (r#"{ kind = "zipar", window = 1 }"#, 60),
+        (r#"{ kind = "zipar", window = 1 }"#, 120),
         (r#"{ kind = "pjd", window = 2, c = 1 }"#, 120),
         (r#"{ kind = "pjd", window = 30, c = 1 }"#, 120),
     ] {

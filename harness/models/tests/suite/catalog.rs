@@ -120,3 +120,13 @@ fn a_narrow_network_has_the_tokens_and_heads_of_the_published_one() {
     assert_eq!((igpt.n_tokens, igpt.heads.here().count()), (784, 2));
     assert!(igpt.weights.is_empty());
 }
+
+#[test]
+fn zipar_has_space_for_all_rows_of_the_picture_of_every_model() {
+    let zipar = r#"{ "frontier": { "kind": "zipar", "window": 1 } }"#;
+    let zipar: specimen_decode::method::MethodConfig = serde_json::from_str(zipar).unwrap();
+    // Pictures are square, and structural tokens are fewer than another row.
+    let n_rows = specimen_catalog::entry::targets().map(|(_, target)| target.n_tokens.isqrt()).max();
+    assert_eq!(n_rows, Some(90), "Emu3 has the most rows");
+    assert!(n_rows.unwrap() < zipar.max_tree_nodes());
+}
