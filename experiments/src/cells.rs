@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
-use specimen_decode::method::{
-    DRAFTER_KEYS, DrafterConfig, FRONTIER_KEYS, FrontierConfig, MethodConfig, Proposer, RULE_KEYS,
-    RuleConfig, SCHEDULE_KEYS, ScheduleConfig,
+use specimen_decode::{
+    method::{
+        DRAFTER_KEYS, DrafterConfig, FRONTIER_KEYS, FrontierConfig, MethodConfig, Proposer, RULE_KEYS,
+        RuleConfig, SCHEDULE_KEYS, ScheduleConfig,
+    },
+    pipeline::MOST_SCALE,
 };
 use specimen_foundation::plain_words::plain_words;
 
@@ -99,12 +102,15 @@ pub(crate) fn sampling(
         0..=i64::from(u32::MAX),
         "published settings differ, so there is no default; 0 is off",
     )?;
+    let is_scale = |number: f64| (0.0..=MOST_SCALE).contains(&number);
+    // Small numbers are 0 in the type that they are used in.
+    let is_share = |p: f64| p as f32 > 0.0 && p <= 1.0;
     let order = |node| choice(node, "sampling.filter_order", "filter order", &FilterOrder::ALL);
     Ok(Sampling {
-        temperature: fields.real("temperature", "at least 0 and finite (0 is greedy)", |t| t >= 0.0, why)?,
+        temperature: fields.real("temperature", "0 to 1e9 (0 is greedy)", is_scale, why)?,
         top_k: u32::try_from(top_k).expect("the range was checked"),
-        top_p: fields.real("top_p", "above 0, at most 1 (1 is off)", |p| p > 0.0 && p <= 1.0, why)?,
-        guidance: fields.real("guidance", "at least 0 and finite (1 is off)", |s| s >= 0.0, why)?,
+        top_p: fields.real("top_p", "above 0, at most 1 (1 is off)", is_share, why)?,
+        guidance: fields.real("guidance", "0 to 1e9 (1 is off)", is_scale, why)?,
         filter_order: fields.get("filter_order").map_or(Ok(FilterOrder::TopKThenTopP), order)?,
         coupled: fields.get("coupled").map_or(Ok(false), |node| fields::flag(node, "sampling.coupled"))?,
     })

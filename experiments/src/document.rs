@@ -141,7 +141,9 @@ fn from_toml(value: DeValue<'_>, offset: usize, places: &Places<'_>) -> Result<N
                 .map_err(|_| too_large(number.to_string()))?,
         ),
         DeValue::Float(number) => {
-            Value::Real(number.as_str().parse().map_err(|_| too_large(number.to_string()))?)
+            let number: f64 = number.as_str().parse().map_err(|_| too_large(number.to_string()))?;
+            // -0.0 becomes 0.0, so that one number has one name and one digest.
+            Value::Real(number + 0.0)
         }
         DeValue::Boolean(flag) => Value::Flag(flag),
         DeValue::Datetime(date) => Value::Date(date.to_string()),

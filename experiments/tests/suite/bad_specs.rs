@@ -242,12 +242,12 @@ fn a_value_outside_its_range_is_named_with_the_range() {
     check(
         "temperature = 1.0",
         "temperature = -0.1",
-        "s.toml:11:15: `sampling.temperature` is -0.1, expected at least 0 and finite (0 is greedy)",
+        "s.toml:11:15: `sampling.temperature` is -0.1, expected 0 to 1e9 (0 is greedy)",
     );
     check(
         "temperature = 1.0",
         "temperature = nan",
-        "s.toml:11:15: `sampling.temperature` is NaN, expected at least 0 and finite (0 is greedy)",
+        "s.toml:11:15: `sampling.temperature` is NaN, expected 0 to 1e9 (0 is greedy)",
     );
     check("top_k = 0", "top_k = -5", "s.toml:12:9: `sampling.top_k` is -5, expected 0 to 4294967295");
     check(
@@ -263,7 +263,7 @@ fn a_value_outside_its_range_is_named_with_the_range() {
     check(
         "guidance = 3.0",
         "guidance = inf",
-        "s.toml:14:12: `sampling.guidance` is inf, expected at least 0 and finite (1 is off)",
+        "s.toml:14:12: `sampling.guidance` is inf, expected 0 to 1e9 (1 is off)",
     );
     check("limit = 8", "limit = 0", "s.toml:6:9: `dataset.limit` is 0, expected 1 to 1000000");
     check("blocks = 4", "blocks = 0", "s.toml:17:10: `timing.blocks` is 0, expected 1 to 1000000");
@@ -486,4 +486,39 @@ fn no_damage_to_a_spec_is_a_panic_and_every_error_has_a_place() {
         }
     }
     assert!(n_refused > 3000, "only {n_refused} were refused");
+}
+
+#[test]
+fn numbers_of_the_sampling_are_checked_in_32_bits_in_which_they_are_used() {
+    let expected = [
+        ("temperature = 1.0", "sampling.temperature", "11:15", "0 to 1e9 (0 is greedy)"),
+        ("guidance = 3.0", "sampling.guidance", "14:12", "0 to 1e9 (1 is off)"),
+    ];
+    for (line, path, place, expected) in expected {
+        let (key, _) = line.split_once(" = ").unwrap();
+        for number in [1e10, 1e38, 1e39, 1e300] {
+            let said = format!("s.toml:{place}: `{path}` is {number}, expected {expected}");
+            check(line, &format!("{key} = {number:e}"), &said);
+        }
+        for number in ["1e9", "1e-300", "-0.0"] {
+            let text = SOUND.replace(line, &format!("{key} = {number}"));
+            SpecText::parse("s.toml", &text).unwrap().resolve().unwrap();
+        }
+    }
+    let said = format!("s.toml:13:9: `sampling.top_p` is {}, expected above 0, at most 1 (1 is off)", 1e-60);
+    check("top_p = 1.0", "top_p = 1e-60", &said);
+}
+
+#[test]
+fn minus_zero_is_zero() {
+    let resolved = |number: &str| {
+        let text = SOUND.replace(
+            "[[metric]]",
+            &format!("[axes]\n\"cell.ar.sampling.temperature\" = [{number}, 1.0]\n[[metric]]"),
+        );
+        let spec = SpecText::parse("s.toml", &text).unwrap().resolve().unwrap();
+        (spec.cells[0].name.clone(), serde_json::to_string(&spec.identity()).unwrap())
+    };
+    assert_eq!(resolved("-0.0"), resolved("0.0"));
+    assert!(resolved("-0.0").0.ends_with("[temperature=0]"), "{}", resolved("-0.0").0);
 }

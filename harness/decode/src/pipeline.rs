@@ -29,7 +29,7 @@ impl FilterOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
-    /// Temperature, at least 0; at most [`GREEDY_BELOW`] is greedy.
+    /// Temperature, 0 to [`MOST_SCALE`]; at most [`GREEDY_BELOW`] is greedy.
     pub temperature: f64,
     /// Logits strictly below the k-th largest are dropped, so ties at that value survive; 0 keeps all.
     pub top_k: u32,
@@ -37,7 +37,7 @@ pub struct Sampling {
     /// 1 is off. A token behind exactly `top_p` is kept, as in LlamaGen; transformers removes it, and of tied tokens
     /// keeps the highest ids instead of the lowest.
     pub top_p: f64,
-    /// Classifier-free guidance scale `s`, at least 0: `L = Lu + s * (Lc - Lu)`. At 1 it is off, and the unconditional
+    /// Classifier-free guidance scale `s`, 0 to [`MOST_SCALE`]: `L = Lu + s * (Lc - Lu)`. At 1 it is off, and the unconditional
     /// row is not used.
     pub guidance: f64,
     /// Which filter comes first.
@@ -65,6 +65,9 @@ impl Sampling {
 
 /// Temperatures up to this one decode greedily: argmax, ties to the lowest id.
 pub const GREEDY_BELOW: f32 = 1e-5;
+
+/// Largest temperature and guidance: what is computed with them in `f32` stays finite for logits up to 1e20.
+pub const MOST_SCALE: f64 = 1e9;
 
 /// The distribution of the next token, from the conditional row `[n_vocab]` and, under guidance, the unconditional one.
 ///
@@ -183,6 +186,16 @@ mod tests {
         let z = 1.0 + 3_f32.exp() + (-3_f32).exp();
         let expected = [(-1.5_f32).exp(), 1.5_f32.exp(), (-4.5_f32).exp()].map(|w| w * 1.5_f32.exp() / z);
         check(Sampling { guidance: 3.0, ..PLAIN }, &[1.0, 2.0, 0.0], Some(&[1.5; 3]), &expected);
+    }
+
+    #[test]
+    fn at_the_ends_of_their_ranges_guidance_and_temperature_give_a_distribution() {
+        let coldest = f64::from(GREEDY_BELOW.next_up());
+        for (guidance, temperature) in [(MOST_SCALE, coldest), (0.0, MOST_SCALE), (MOST_SCALE, MOST_SCALE)] {
+            let sampling = Sampling { guidance, temperature, ..PLAIN };
+            let found = distribution(&[1e20, -1e20, 3.0], Some(&[-1e20, 1e20, f32::MIN_POSITIVE]), &sampling);
+            assert!(found.probs().iter().all(|p| p.is_finite()), "{sampling:?}: {:?}", found.probs());
+        }
     }
 
     #[test]

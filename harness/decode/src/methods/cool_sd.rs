@@ -34,9 +34,10 @@ fn published_nu() -> f64 {
 }
 
 impl CoolSdConfig {
-    /// `w_i`.
+    /// `w_i`, at most the largest number of `f32`: an infinite one times a probability of 0 is no number.
     fn weight(&self, depth: usize) -> f64 {
-        self.delta * (-self.nu * depth as f64 - self.mu).exp()
+        let weight = self.delta * (-self.nu * depth as f64 - self.mu).exp();
+        weight.min(f64::from(f32::MAX))
     }
 }
 

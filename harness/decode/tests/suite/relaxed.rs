@@ -2,7 +2,7 @@
 //! distribution exactly as their pseudo-code says.
 
 use specimen_decode::{
-    method::{MethodConfig, rule_examples},
+    method::{MethodConfig, RULE_KEYS, rule_examples},
     methods::lantern::{Bound, Residual},
 };
 
@@ -315,4 +315,34 @@ fn the_borrowed_mass_is_reported_as_spent() {
         let decoded = image(built(&text, drafter()), target(), N_TOKENS, seed);
         assert!((decoded.tvd_spent - summing.1).abs() < 1e-5, "{} of {}", decoded.tvd_spent, summing.1);
     }
+}
+
+#[test]
+fn every_number_of_a_rule_is_refused_or_its_images_are_whole() {
+    const NUMBERS: [&str; 10] =
+        ["0.0", "-0.0", "1e-300", "1e-46", "-100.0", "100.0", "1e38", "1e39", "1e300", "-1e300"];
+    let (mut n_decoded, mut n_refused) = (0, 0);
+    for (example, key) in
+        rule_examples().into_iter().flat_map(|rule| RULE_KEYS.iter().map(move |key| (rule, key)))
+    {
+        // The key with another number, in place of its own where the example has one.
+        let inside = example.trim_matches(['{', '}', ' ']);
+        let is_other = |part: &&str| part.split('=').next().is_some_and(|name| name.trim() != *key);
+        let kept: Vec<&str> = inside.split(", ").filter(is_other).collect();
+        for number in NUMBERS {
+            let accept = format!("{{ {}, {key} = {number} }}", kept.join(", "));
+            let text = with_rules(CHAIN_3, &accept);
+            let Ok(config) = toml::from_str::<MethodConfig>(&text) else { continue };
+            if config.validate().is_err() {
+                n_refused += 1;
+                continue;
+            }
+            for seed in 0..20 {
+                let found = image(built(&text, drafter()), target(), N_TOKENS, seed);
+                assert!(found.tvd_spent.is_finite(), "{accept}: {}", found.tvd_spent);
+            }
+            n_decoded += 1;
+        }
+    }
+    assert!(n_decoded > 40 && n_refused > 20, "{n_decoded} decoded, {n_refused} refused");
 }
