@@ -63,7 +63,7 @@ def _pixels(image: Any) -> Tuple[int, int, bytes]:
     if view is not None:
         _check_shape(view.shape)
         return view.shape[0], view.shape[1], view.tobytes()
-    return _pixels_of_rows(image.tolist() if hasattr(image, "tolist") else image)
+    return _pixels_of_rows(_plain(image))
 
 
 def _byte_view(image: Any) -> Any:
@@ -91,18 +91,25 @@ def _check_shape(shape: Sequence[int]) -> None:
 def _pixels_of_rows(rows: Any) -> Tuple[int, int, bytes]:
     if not _is_list(rows):
         raise Error(f"image: found {type(rows).__name__}; return PNG bytes, a path, or height x width x 3 numbers")
+    # Lists may hold arrays: rows, pixels or numbers of any library.
+    rows = [_plain(row) for row in rows]
     widths = {len(row) if _is_list(row) else -1 for row in rows}
     if len(widths) != 1 or -1 in widths:
         raise Error("image: expected height x width x 3, found rows of different lengths or no rows")
     _check_shape((len(rows), widths.pop(), 3))
     values: List[int] = []
     for y, row in enumerate(rows):
-        for x, pixel in enumerate(row):
+        for x, pixel in enumerate(map(_plain, row)):
             if not _is_list(pixel) or len(pixel) != 3:
                 raise Error(f"image: row {y}, column {x}: expected 3 numbers")
             for value in pixel:
-                values.append(_byte(value, y, x))
+                values.append(_byte(_plain(value), y, x))
     return len(rows), len(rows[0]), bytes(values)
+
+
+def _plain(value: Any) -> Any:
+    """An array, or a number of an array library, as lists and numbers; anything else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _is_list(value: Any) -> bool:

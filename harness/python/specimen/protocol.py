@@ -71,6 +71,11 @@ class Request:
     #: An empty folder for the image; it is removed after the answer.
     folder: Path
 
+    @property
+    def seed32(self) -> int:
+        """The seed in 32 bits, for generators that take no more, NumPy's ``RandomState`` say."""
+        return (self.seed ^ self.seed >> 32) & 0xFFFFFFFF
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -302,7 +302,9 @@ def test_pixels_of_any_array_are_the_same_picture():
     rgb = bytes(range(18))
     view = memoryview(rgb).cast("B", shape=[2, 3, 3])
     floats = [[[float(value) for value in pixel] for pixel in row] for row in rows]
-    for image in (rows, floats, view, Arraylike(rows), Tensorlike(rows)):
+    of_rows, of_pixels = [Arraylike(row) for row in rows], [[Arraylike(pixel) for pixel in row] for row in rows]
+    of_numbers = [[[Arraylike(value) for value in pixel] for pixel in row] for row in rows]
+    for image in (rows, floats, view, Arraylike(rows), Tensorlike(rows), of_rows, of_pixels, of_numbers):
         assert decode(png_of(image)) == (3, 2, rgb), image
 
 
@@ -322,3 +324,10 @@ def test_arrays_of_numpy_are_taken_whatever_their_type_and_order():
 def test_bytes_in_an_array_without_a_shape_are_refused():
     with pytest.raises(specimen.Error, match="expected height x width x 3, found 6"):
         png_of(array.array("B", bytes(6)))
+
+
+def test_a_seed_of_64_bits_has_32_bits_of_its_own_for_small_generators(tmp_path):
+    fold = "return specimen.Answer(image=[[(0, 0, 0)]], tokens=[request.seed32])"
+    for seed, expected in [(7, 7), (2**64 - 1, 0), (3 << 32, 3), (0x0123456789ABCDEF, 0x01234567 ^ 0x89ABCDEF)]:
+        code, answers, err = serve(fold, [request(tmp_path, seed=seed)])
+        assert (code, answers[0]["tokens"]) == (0, [expected]), err
