@@ -18,6 +18,8 @@ WIDTH = 64
 N_WORDS = 256
 #: Pixels along an edge of a token.
 SCALE = 8
+#: Up to this temperature specimen takes the likeliest token; the request says the temperature of the spec.
+GREEDY_BELOW = 1e-5
 
 
 class Target(nn.Module):
@@ -49,7 +51,7 @@ def condition(model, prompt):
 
 def probabilities(logits, sampling):
     """The distribution that the next token is drawn from. `logits`: `[N_CODES]`."""
-    if sampling.temperature == 0:
+    if sampling.temperature <= GREEDY_BELOW:
         return nn.functional.one_hot(logits.argmax(), N_CODES).float()
     scaled = logits / sampling.temperature
     cuts = {"top-k": lambda x: cut_to_k(x, sampling.top_k), "top-p": lambda x: cut_to_p(x, sampling.top_p)}
@@ -66,12 +68,12 @@ def cut_to_k(logits, k):
 
 
 def cut_to_p(logits, p):
-    """Keeps the most likely tokens that have mass `p` together."""
+    """Keeps the most likely tokens up to the one with which they have more than mass `p`; of equal ones the lowest ids come first."""
     if p >= 1:
         return logits
-    values, order = logits.sort(descending=True)
-    before = values.softmax(-1).cumsum(-1) - values.softmax(-1)
-    return logits.masked_fill(torch.zeros(N_CODES, dtype=torch.bool).scatter(0, order, before >= p), float("-inf"))
+    values, order = logits.softmax(-1).sort(descending=True, stable=True)
+    before = values.cumsum(-1, dtype=torch.float64) - values
+    return logits.masked_fill(torch.zeros(N_CODES, dtype=torch.bool).scatter(0, order, before > p), float("-inf"))
 
 
 def draw(model, request):
