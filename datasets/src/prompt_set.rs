@@ -16,6 +16,22 @@ use std::path::Path;
 /// The longest prompt a reader accepts, in bytes; more means that the file is not a list of prompts.
 pub const MAX_PROMPT_BYTES: usize = 1 << 16;
 
+/// Adds the id at `place` to those of `place_of`. Fails where it is there already.
+pub(crate) fn check_once(
+    path: &Path,
+    place_of: &mut BTreeMap<PromptId, Place>,
+    id: &PromptId,
+    place: &Place,
+) -> Result<()> {
+    match place_of.insert(id.clone(), place.clone()) {
+        None => Ok(()),
+        Some(first) => {
+            let (path, id, second) = (path.to_path_buf(), id.to_string(), place.clone());
+            Err(DatasetError::DuplicateId { path, id, first, second })
+        }
+    }
+}
+
 /// The prompts of a run, in file order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptSet {
@@ -82,14 +98,7 @@ impl PromptSet {
                 let found = format!("{} bytes", prompt.text.len());
                 return Err(DatasetError::malformed(path, place.clone(), expected, found));
             }
-            if let Some(first) = place_of.insert(prompt.id.clone(), place.clone()) {
-                return Err(DatasetError::DuplicateId {
-                    path: path.to_path_buf(),
-                    id: prompt.id.to_string(),
-                    first,
-                    second: place.clone(),
-                });
-            }
+            check_once(path, &mut place_of, &prompt.id, place)?;
         }
         Self::assembled(name, path, caption, sources, rows.into_iter().map(|(_, prompt)| prompt).collect())
     }

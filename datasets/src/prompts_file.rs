@@ -13,10 +13,10 @@ use crate::delimited::{self, Field};
 use crate::error::{DatasetError, Place, Result};
 use crate::json::malformed_json;
 use crate::prompt::{Prompt, PromptId};
-use crate::prompt_set::PromptSet;
+use crate::prompt_set::{PromptSet, check_once};
 use crate::read;
 use serde::Deserialize;
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 /// The prompts of a file, each with its place.
 type Rows = Vec<(Place, Prompt)>;
@@ -70,11 +70,16 @@ fn csv_rows(path: &Path, text: &str) -> Result<Rows> {
         table.column(path, "image_id")?,
     ];
     let mut rows = Vec::with_capacity(table.records.len());
+    let mut place_of = BTreeMap::new();
     for (record, row) in table.records.iter().zip(0..) {
         let filled =
             |column: Option<usize>| column.map(|c| &record[c]).filter(|field| !field.text.is_empty());
         let id = match id_column {
-            Some(column) => id_of(path, &record[column].place, &record[column].text)?,
+            Some(column) => {
+                let id = id_of(path, &record[column].place, &record[column].text)?;
+                check_once(path, &mut place_of, &id, &record[column].place)?;
+                id
+            }
             None => PromptId::number(row),
         };
         let text = |field: &Field| field.text.clone();
@@ -214,7 +219,10 @@ mod tests {
             &["line 2, column 1", "an id that must have 1 to 128 bytes"],
         );
         check_refused("p.csv", "id,prompt\n../x,a\n", &["line 2, column 1", "slashes"]);
-        check_refused("p.csv", "id,prompt\n1,a\n1,b\n", &["id `1` is at line 2", "again at line 3"]);
+        let places = &["id `1` is at line 2, column 1", "again at line 3, column 1"];
+        check_refused("p.csv", "id,prompt\n1,a\n1,b\n", places);
+        let places = &["id `1` is at line 2, column 3", "again at line 3, column 4"];
+        check_refused("p.csv", "prompt,id\na,1\nbc,1\n", places);
         check_refused("p.csv", "id,prompt\n1,\n", &["line 2, column 3", "the prompt is blank"]);
     }
 
