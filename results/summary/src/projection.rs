@@ -1,6 +1,8 @@
 //! What the measured counts of a run give under the costs of a cost table: the speedup that the same tokens a forward and
 //! drafts a step would have on a machine with those costs. Prefill and work on the host cost nothing in it.
 
+use std::collections::BTreeSet;
+
 use specimen_record::{CellSummary, Family, Projection, Summary};
 use specimen_stats::predicted_speedup::{StepCosts, predicted_speedup};
 
@@ -14,11 +16,12 @@ const NO_COUNTS: &str = "nodes and drafts of its steps are not known: another pr
 const ROWS: &str =
     "the tokens that a forward of rows side by side runs are not counted, so its cost is not known";
 
-/// Fills the projections of all cells of `summary`.
+/// Fills the projections of all cells of `summary`. Says in what the table is of another measurement than the run: then the
+/// speedups are those of the table's settings.
 ///
 /// # Errors
 /// Counts that contradict each other.
-pub fn project(summary: &mut Summary, table: &CostTable) -> Result<(), SummaryError> {
+pub fn project(summary: &mut Summary, table: &CostTable) -> Result<Option<String>, SummaryError> {
     let of_cell = |cell: &CellSummary| {
         let (speedup, why) = parted(speedup(cell, table)?);
         let bound = bound_s(summary, cell, table);
@@ -41,8 +44,29 @@ pub fn project(summary: &mut Summary, table: &CostTable) -> Result<(), SummaryEr
     for (cell, projection) in summary.cells.iter_mut().zip(projections) {
         cell.projection = Some(projection);
     }
-    summary.costs = Some(table.words());
-    Ok(())
+    let warning = other_settings(summary, table);
+    let words = [Some(table.words()), warning.clone()];
+    summary.costs = Some(words.into_iter().flatten().collect::<Vec<_>>().join("; "));
+    Ok(warning)
+}
+
+/// In which settings, that decide costs, cells of the run differ from the table.
+fn other_settings(summary: &Summary, table: &CostTable) -> Option<String> {
+    let of_run =
+        |of: fn(&CellSummary) -> String| -> BTreeSet<String> { summary.cells.iter().map(of).collect() };
+    let compared = [
+        ("guidance", table.guidance.to_string(), of_run(|cell| cell.sampling.guidance.to_string())),
+        ("device", table.device.clone(), of_run(|cell| cell.device.clone())),
+        ("dtype", table.dtype.clone(), of_run(|cell| cell.dtype.clone())),
+    ];
+    let differs = compared.into_iter().filter_map(|(what, of_table, mut of_run)| {
+        of_run.remove(&of_table);
+        let found: Vec<String> = of_run.into_iter().collect();
+        (!found.is_empty()).then(|| format!("{what} {of_table}, the run {}", found.join(" and ")))
+    });
+    let differs: Vec<String> = differs.collect();
+    (!differs.is_empty())
+        .then(|| format!("the table is not of the run's settings: it has {}", differs.join("; ")))
 }
 
 /// A value, or the reason why there is none.

@@ -161,3 +161,23 @@ fn a_bad_table_is_refused_at_its_line() {
     let error = CostTable::read("no/such.toml".as_ref()).unwrap_err().to_string();
     assert!(error.starts_with("no/such.toml"), "{error}");
 }
+
+#[test]
+fn a_table_of_another_guidance_device_or_dtype_is_said_to_be() {
+    let said = |from: &str, to: &str| {
+        let mut summary = summary("Example CPU", &[cell("chain", "eagle1", [2.4, 7.0, 3.0, 110.0, 0.512])]);
+        let table = TABLE.replace(from, to);
+        let warning = project(&mut summary, &CostTable::parse("made.toml", &table).unwrap()).unwrap();
+        let costs = summary.costs.unwrap();
+        assert!(warning.iter().all(|warning| costs.ends_with(warning)), "{costs}");
+        warning
+    };
+    assert_eq!(said("3.0", "3.0"), None);
+    for (from, to, what) in [
+        ("guidance = 3.0", "guidance = 7.5", "guidance 7.5, the run 3"),
+        ("device = \"cpu\"", "device = \"cuda:0\"", "device cuda:0, the run cpu"),
+        ("dtype = \"bf16\"", "dtype = \"f32\"", "dtype f32, the run bf16"),
+    ] {
+        assert_eq!(said(from, to), Some(format!("the table is not of the run's settings: it has {what}")));
+    }
+}

@@ -114,7 +114,8 @@ fn millimetres(text: &str) -> Result<f64, String> {
 pub(crate) fn report(args: &ReportArgs, console: &Console) -> anyhow::Result<()> {
     let unverified = Unverified::check(&args.runs, Part::All, &args.seal, console)?;
     for folder in &args.runs {
-        let summary = check(&RunDir::open(folder)?, &args.look)?;
+        let (summary, warning) = check(&RunDir::open(folder)?, &args.look)?;
+        warning.iter().for_each(|what| console.warn(format!("--costs: {what}")));
         table_of(&summary, &args.columns).map_err(|error| CliError::Usage(format!("--columns: {error}")))?;
     }
     if !args.figures.names.is_empty() {
@@ -150,7 +151,7 @@ fn draw_figures(args: &ReportArgs, unverified: &Unverified, console: &Console) -
     let mut paths = Vec::new();
     for folder in &args.runs {
         let run = RunDir::open(folder)?;
-        let summary = check(&run, &args.look)?;
+        let (summary, _) = check(&run, &args.look)?;
         let out = out.clone().unwrap_or_else(|| run.report());
         let facts = facts(folder, &args.by)?;
         let drawn = draw(&run, &summary, &out, names, (&quality(&summary, &args.look), &facts), &style);
@@ -232,7 +233,7 @@ fn write_with(
     facts: Vec<PromptFact>,
     console: &Console,
 ) -> anyhow::Result<Written> {
-    let summary = check(run, look)?;
+    let (summary, _) = check(run, look)?;
     // A report that was killed left what it had begun.
     sweep_unfinished(&run.report())?;
     let options = Options {
@@ -262,22 +263,24 @@ fn write_with(
     Ok(Written { summary, columns: options.columns, page: written.page, breakdowns })
 }
 
-/// The summary of a run, once it is known that it has what was asked for by name: nothing is written before.
-fn check(run: &RunDir, look: &Look) -> anyhow::Result<Summary> {
+/// The summary of a run, once it is known that it has what was asked for by name: nothing is written before. With what a reader
+/// of its projected speedups must know.
+fn check(run: &RunDir, look: &Look) -> anyhow::Result<(Summary, Option<String>)> {
     let path = run.summary();
     if !path.exists() {
         return Err(ReportError::NoSummary { path }.into());
     }
     let mut summary: Summary = read_document(&path)?;
-    if let Some(costs) = &look.costs {
-        project(&mut summary, costs)?;
-    }
+    let warning = match &look.costs {
+        Some(costs) => project(&mut summary, costs)?,
+        None => None,
+    };
     if let Some(metric) = &look.quality {
         let chosen = quality(&summary, look);
         n_drawn(&summary, &chosen)
             .map_err(|why| CliError::Usage(format!("--quality {metric}: {}: {why}", run.root().display())))?;
     }
-    Ok(summary)
+    Ok((summary, warning))
 }
 
 /// Prints the numbers, and says where the page is.
