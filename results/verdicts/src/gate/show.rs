@@ -1,11 +1,14 @@
 //! What a gate found, for people, for a pull request, and for tools that read JUnit.
 
-use std::fmt::Write;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
-use specimen_foundation::text::one_line;
+use specimen_foundation::text::{counted, one_line};
 use specimen_table::{Column, Entry, Table, fixed};
 
-use super::check::{Check, Gate};
+use super::check::{Check, Gate, Skipped};
 
 /// The verdict where every rule was left out.
 const NOTHING: &str = "NOT PASSED: nothing was checked";
@@ -25,7 +28,7 @@ impl Gate {
         };
         let mut table = Table {
             id: "gate".to_owned(),
-            head: vec![format!("{verdict} against the baseline; {} left out.", self.skipped.len())],
+            head: vec![one_line(&format!("{}{verdict} against the baseline.", self.not_checked()))],
             ..Table::default()
         };
         let mut checks: Vec<_> = self.checks.iter().collect();
@@ -54,6 +57,26 @@ impl Gate {
         table
     }
 
+    /// What was not checked, as the beginning of a line: each measure with its cells, if there are several, and the reason.
+    fn not_checked(&self) -> String {
+        let mut groups: Vec<(&Skipped, BTreeSet<&str>)> = Vec::new();
+        for skipped in &self.skipped {
+            let is_known = |(known, _): &&mut (&Skipped, BTreeSet<&str>)| {
+                (&known.measure, &known.why) == (&skipped.measure, &skipped.why)
+            };
+            match groups.iter_mut().find(is_known) {
+                Some((_, cells)) => drop(cells.insert(&skipped.cell)),
+                None => groups.push((skipped, BTreeSet::from([skipped.cell.as_str()]))),
+            }
+        }
+        let named = |(skipped, cells): &(&Skipped, BTreeSet<&str>)| {
+            let of = if cells.len() == 1 { skipped.cell.clone() } else { counted(cells.len(), "cell") };
+            format!("{} of {of} ({})", skipped.measure, skipped.why)
+        };
+        let named: Vec<String> = groups.iter().map(named).collect();
+        if named.is_empty() { String::new() } else { format!("NOT CHECKED: {}. ", named.join("; ")) }
+    }
+
     /// Cell and measure of each failure, in one line, of many the first; empty when there is none.
     #[must_use]
     pub fn failures(&self) -> String {
@@ -77,7 +100,7 @@ impl Gate {
         named.join("; ")
     }
 
-    /// JUnit XML: one test case a check or left-out rule, its class the cell.
+    /// JUnit XML: one test case a check or left-out rule, its class the cell, its name the measure.
     #[must_use]
     pub fn junit(&self) -> String {
         let n_failed = self.checks.iter().filter(|check| !check.passed).count();
@@ -88,27 +111,30 @@ impl Gate {
         let (n, n_errors) = if is_empty { (n + 1, " errors=\"1\"") } else { (n, "") };
         let counts = format!("tests=\"{n}\" failures=\"{n_failed}\"{n_errors} skipped=\"{n_skipped}\"");
         let _ = writeln!(out, "<testsuites {counts}>\n<testsuite name=\"specimen gate\" {counts}>");
+        let mut cases = Cases::default();
         for check in &self.checks {
-            let case = case(&check.cell, &check.measure, &check.rule);
+            let (case, rule) = (cases.next(&check.cell, &check.measure), xml(&check.rule));
             let _ = match (check.passed, &check.why) {
-                (true, None) => writeln!(out, "{case}/>"),
+                (true, None) => writeln!(out, "{case}><system-out>{rule}</system-out></testcase>"),
                 (true, Some(why)) => {
-                    writeln!(out, "{case}><system-out>{}</system-out></testcase>", xml(why))
+                    writeln!(out, "{case}><system-out>{rule}: {}</system-out></testcase>", xml(why))
                 }
                 (false, why) => {
                     let why = xml(why.as_deref().unwrap_or("the rule is not met"));
                     let values = format!("baseline {}, measured {}", numbers(check)[0], numbers(check)[1]);
-                    writeln!(out, "{case}><failure message=\"{why}\">{}</failure></testcase>", xml(&values))
+                    let values = xml(&values);
+                    writeln!(out, "{case}><failure message=\"{why}\">{rule}: {values}</failure></testcase>")
                 }
             };
         }
         if is_empty {
-            let case = case("gate", "nothing", "at least one rule is checked");
+            let case = cases.next("gate", "nothing");
             let _ = writeln!(out, "{case}><error message=\"{NOTHING}\"/></testcase>");
         }
         for skipped in &self.skipped {
-            let case = case(&skipped.cell, &skipped.measure, &skipped.rule);
-            let _ = writeln!(out, "{case}><skipped message=\"{}\"/></testcase>", xml(&skipped.why));
+            let case = cases.next(&skipped.cell, &skipped.measure);
+            let (why, rule) = (xml(&skipped.why), xml(&skipped.rule));
+            let _ = writeln!(out, "{case}><skipped message=\"{why}\">{rule}</skipped></testcase>");
         }
         out.push_str("</testsuite>\n</testsuites>\n");
         out
@@ -122,7 +148,7 @@ pub fn refused_junit(run: &str, why: &str) -> String {
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n<testsuite name=\"specimen gate\" {counts}>\n\
          {}><error message=\"{}\"/></testcase>\n</testsuite>\n</testsuites>\n",
-        case(run, "refused", "the run cannot be checked"),
+        Cases::default().next(run, "refused"),
         xml(why)
     )
 }
@@ -141,8 +167,19 @@ pub fn refused_markdown(run: &str, why: &str) -> String {
     .markdown()
 }
 
-fn case(cell: &str, measure: &str, rule: &str) -> String {
-    format!("<testcase classname=\"{}\" name=\"{}\"", xml(cell), xml(&format!("{measure}: {rule}")))
+/// The test cases of a file. A name is a measure, without what its rule allows: a case keeps its history when a tolerance is
+/// edited. A second rule of one measure and cell has a number.
+#[derive(Default)]
+struct Cases(BTreeMap<(String, String), usize>);
+
+impl Cases {
+    /// The beginning of the next case.
+    fn next(&mut self, cell: &str, measure: &str) -> String {
+        let n = self.0.entry((cell.to_owned(), measure.to_owned())).or_default();
+        *n += 1;
+        let name = if *n == 1 { measure.to_owned() } else { format!("{measure} ({n})") };
+        format!("<testcase classname=\"{}\" name=\"{}\"", xml(cell), xml(&name))
+    }
 }
 
 /// The baseline's value and the run's with four decimals, or as many more, up to 12, as show that they differ.

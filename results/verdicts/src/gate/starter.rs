@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use specimen_record::{CellSummary, Guarantee, Summary, TARGET_NLL};
+use specimen_record::{CellSummary, Guarantee, Origin, Ratio, Summary, TARGET_NLL};
 
 /// The text of a file of rules for this run. Rules about times are for the machine labelled `runner`; without a label they
 /// are comments.
@@ -97,12 +97,18 @@ fn metrics(out: &mut String, summary: &Summary) {
     }
 }
 
-/// Rules about speedups, as comments without the label of a machine.
+/// Rules about speedups, as comments without the label of a machine. Of another program's images only the whole time has one.
 fn times(out: &mut String, summary: &Summary, runner: Option<&str>) {
-    let is_timed = |cell: &CellSummary| cell.speedup.value.is_some() && !cell.is_baseline();
-    let timed = names(summary, |cell| is_timed(cell) && cell.speedup.ci95.is_some());
-    if timed.is_empty() {
-        if summary.cells.iter().any(is_timed) {
+    let has = |cell: &CellSummary, is_timed: fn(&Ratio) -> bool| {
+        let whole = Some(&cell.speedup_e2e).filter(|_| cell.origin == Some(Origin::External));
+        let found = if cell.speedup.value.is_some() { Some(&cell.speedup) } else { whole };
+        !cell.is_baseline() && found.is_some_and(is_timed)
+    };
+    let timed = |cell: &CellSummary| has(cell, |found| found.value.is_some() && found.ci95.is_some());
+    let own = names(summary, |cell| timed(cell) && cell.speedup.value.is_some());
+    let external = names(summary, |cell| timed(cell) && cell.speedup.value.is_none());
+    if own.is_empty() && external.is_empty() {
+        if summary.cells.iter().any(|cell| has(cell, |found| found.value.is_some())) {
             out.push_str(
                 "\n# No rule about times: no speedup of this run has an interval. One needs six prompts.\n",
             );
@@ -119,7 +125,13 @@ fn times(out: &mut String, summary: &Summary, runner: Option<&str>) {
     let why = "Times are checked on the machine of the baseline only: `runner` is its label, given by --runner or\n\
                SPECIMEN_RUNNER. `legs` allows each of the two times 15 percent; `confirm` asks for two reruns.";
     let mut text = String::new();
-    rule(&mut text, why, &timed, "speedup", &keys);
+    if !own.is_empty() {
+        rule(&mut text, why, &own, "speedup", &keys);
+    }
+    if !external.is_empty() {
+        let of_others = format!("Of another program's images the whole time is known.\n{why}");
+        rule(&mut text, &of_others, &external, "speedup_e2e", &keys);
+    }
     match runner {
         Some(_) => out.push_str(&text),
         None => {

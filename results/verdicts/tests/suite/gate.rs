@@ -4,7 +4,7 @@ use crate::fixture;
 
 use insta::assert_snapshot;
 use serde_json::json;
-use specimen_record::{Digest, SCHEMA, Summary, read_document, write_document};
+use specimen_record::{Digest, Origin, Ratio, SCHEMA, Summary, read_document, write_document};
 use specimen_verdicts::VerdictError;
 use specimen_verdicts::gate::baseline::{Adoption, Baseline};
 use specimen_verdicts::gate::check::{Gate, check};
@@ -186,7 +186,8 @@ fn a_gate_that_checked_nothing_is_not_passed_in_any_format() {
     assert!(!found.passed && found.checks.is_empty() && n > 0);
     assert_eq!(found.failures(), format!("all {n} rules of cells were left out, so nothing was checked"));
     let table = found.table().text(200);
-    assert!(table.starts_with("NOT PASSED: nothing was checked against the baseline"), "{table}");
+    let head = "NOT CHECKED: fid of 3 cells (32 images, the protocol asks for 500). NOT PASSED: nothing was checked against";
+    assert!(table.starts_with(head), "{table}");
     let junit = found.junit();
     let counts = format!("tests=\"{}\" failures=\"0\" errors=\"1\" skipped=\"{n}\"", n + 1);
     assert!(junit.contains(&counts) && junit.contains("<error message=\"NOT PASSED"), "{junit}");
@@ -336,6 +337,32 @@ fn the_junit_file_reads_as_printed() {
 }
 
 #[test]
+fn a_test_case_keeps_its_name_when_a_tolerance_is_edited_and_no_two_share_one() {
+    let names = |rules: &str| -> Vec<String> {
+        let rules = Rules::parse("b.rules.toml", rules).unwrap();
+        let junit = check(&rules, &baseline(), &[broken()], None).unwrap().junit();
+        let names = junit.lines().filter(|line| line.starts_with("<testcase"));
+        names.map(|line| line.split('>').next().unwrap().trim_end_matches('/').to_owned()).collect()
+    };
+    let found = names(RULES);
+    assert_eq!(found, names(&RULES.replace("0.05", "0.07")));
+    assert!(found.contains(&"<testcase classname=\"tree\" name=\"nfe\"".to_owned()), "{found:?}");
+    let again = "[[rule]]\ncells = [\"ar\"]\nmeasure = \"nfe\"\nkind = \"exact\"\n";
+    let twice = names(&format!("{RULES}\n{again}"));
+    assert!(twice.contains(&"<testcase classname=\"ar\" name=\"nfe (2)\"".to_owned()), "{twice:?}");
+}
+
+#[test]
+fn what_was_not_checked_is_said_before_anything_passed() {
+    let text = gate(&[fixture::summary()], None).table().text(400);
+    let first = text.lines().next().unwrap();
+    let not_checked =
+        "NOT CHECKED: fid of 3 cells (32 images, the protocol asks for 500); speedup of 2 cells (";
+    assert!(first.starts_with(not_checked), "{first}");
+    assert!(first.ends_with("Passed: 8 of 8 checks against the baseline."), "{first}");
+}
+
+#[test]
 fn the_json_that_scripts_rely_on_keeps_its_fields() {
     let mut found = gate(&[broken()], None);
     found.checks.truncate(3);
@@ -405,6 +432,27 @@ fn rules_to_begin_with_read_back_have_comments_and_pass_their_own_baseline() {
         assert_eq!(rules.rules.iter().any(|rule| rule.is_time()), runner.is_some(), "{text}");
     }
     assert_snapshot!(starter_rules(&baseline.summary, None));
+    // Of another program's images the whole time is what can become slower.
+    let mut with_external = baseline.clone();
+    let mut external = fixture::cell("painter", 1.0, 1.2);
+    external.origin = Some(Origin::External);
+    external.speedup_e2e = external.speedup.clone();
+    external.speedup = Ratio { value: None, ci95: None, ..external.speedup.clone() };
+    with_external.summary.cells.push(external);
+    let text = starter_rules(&with_external.summary, Some("lab"));
+    let rules = Rules::parse("b.rules.toml", &text).unwrap();
+    let mut slower = with_external.summary.clone();
+    let whole = &mut slower.cells.last_mut().unwrap().speedup_e2e;
+    whole.value = whole.value.map(|value| value * 0.5);
+    whole.ci95 = whole.ci95.map(|ends| ends.map(|end| end * 0.5));
+    let found = check(&rules, &with_external, &[slower], Some("lab")).unwrap();
+    let failed: Vec<_> = found
+        .checks
+        .iter()
+        .filter(|check| !check.passed)
+        .map(|check| (&*check.cell, &*check.measure))
+        .collect();
+    assert!(failed.contains(&("painter", "speedup_e2e")) || found.reruns_wanted > 0, "{found:#?}");
     // A cell of which an image failed: every rule can be checked, and holds.
     let last = baseline.summary.cells.last_mut().unwrap();
     last.n_failed = 1;
