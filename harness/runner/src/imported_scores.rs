@@ -30,7 +30,6 @@ pub(crate) fn files(
         let imported = ImportedScores { files: scores.files.clone(), groups: named.groups.clone() };
         let mut file = MetricFile {
             protocol: scores.tool.to_owned(),
-            higher_is_better: Some(true),
             n: named.per_item.len() as u64,
             why: named.why.clone(),
             per_item: Some(named.per_item.clone()),

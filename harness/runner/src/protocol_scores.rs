@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use specimen_catalog::metric::{Direction, MetricCommand};
+use specimen_catalog::metric::MetricCommand;
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::{MetricSpec, Spec};
 use specimen_foundation::folders::cache_folder;
@@ -87,7 +87,6 @@ pub(crate) fn score(
     };
     let file = |(label, measured): (&String, &Measurement)| {
         let mut file = blank(label, images);
-        file.higher_is_better = Some(known.direction == Direction::Higher);
         file.unit.clone_from(&known.unit);
         fill(&mut file, measured, &pictures, images);
         file

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use rayon::prelude::*;
-use specimen_catalog::{Metric, metric::Direction};
+use specimen_catalog::{METRICS, Metric, metric::Direction};
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::{
     plan::Plan,
@@ -241,6 +241,13 @@ pub(crate) fn known(metric: &MetricSpec) -> Result<&'static Metric, RunError> {
     specimen_catalog::metric(name).ok_or_else(|| RunError::Spec(format!("metric `{name}` is unknown")))
 }
 
+/// Whether the higher one of two values called `value` is better, `fid:clean` say: known of a metric without a value too.
+fn higher_is_better(value: &str) -> Option<bool> {
+    let name = value.split(':').next().unwrap_or(value);
+    let is_of = |metric: &&Metric| metric.name == name || metric.values.iter().any(|known| known == name);
+    METRICS.iter().find(is_of).map(|metric| metric.direction == Direction::Higher)
+}
+
 /// A metric file without a value yet, of the value called `metric`.
 pub(crate) fn blank(metric: &str, images: &CellImages<'_>) -> MetricFile {
     MetricFile {
@@ -252,7 +259,7 @@ pub(crate) fn blank(metric: &str, images: &CellImages<'_>) -> MetricFile {
         ci95: None,
         n: images.records.len() as u64,
         unit: String::new(),
-        higher_is_better: None,
+        higher_is_better: higher_is_better(metric),
         why: None,
         extractor: None,
         per_item: None,
@@ -263,9 +270,7 @@ pub(crate) fn blank(metric: &str, images: &CellImages<'_>) -> MetricFile {
 
 /// The same with the unit and direction of the catalog.
 pub(crate) fn of_catalog(metric: &MetricSpec, images: &CellImages<'_>) -> Result<MetricFile, RunError> {
-    let known = known(metric)?;
-    let higher_is_better = Some(known.direction == Direction::Higher);
-    Ok(MetricFile { unit: known.unit.clone(), higher_is_better, ..blank(&metric.name, images) })
+    Ok(MetricFile { unit: known(metric)?.unit.clone(), ..blank(&metric.name, images) })
 }
 
 /// Why a metric is not computed on so few images.
@@ -375,4 +380,23 @@ fn target_nll(
     (file.value, file.ci95) = (Some(mean), ci95);
     file.per_item = Some(images.per_item(&values));
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_without_a_value_keeps_its_direction() {
+        for metric in METRICS.iter() {
+            let of = |name: &str| higher_is_better(name);
+            let expected = Some(metric.direction == Direction::Higher);
+            for value in
+                std::iter::once(&metric.name).filter(|_| metric.values.is_empty()).chain(&metric.values)
+            {
+                assert_eq!([of(value), of(&format!("{value}:clean"))], [expected; 2], "{value}");
+            }
+        }
+        assert_eq!((higher_is_better("fid:clean"), higher_is_better("unheard-of")), (Some(false), None));
+    }
 }

@@ -8,12 +8,13 @@ use specimen_stats::StatsError;
 use specimen_stats::cosine_score::cosine;
 use specimen_stats::features::FeatureRows;
 
+use crate::alike::check_widths;
 use crate::captions::Captions;
 use crate::error::{InMetric, MeasureError};
 use crate::image_id::{Listed, image_id};
 use crate::images::Broken;
 use crate::input::Input;
-use crate::meter::{Meter, check_widths};
+use crate::meter::Meter;
 use crate::metrics::clip_score::ClipScoreRule;
 use crate::metrics::{CaptionsOf, PictureScore, Sides};
 use crate::network::TextNetwork;
@@ -201,7 +202,7 @@ pub(crate) fn pair(
                 captions.path().display(),
                 images.display()
             );
-            meter.leave_out(captions.path(), Broken { key: id, why });
+            meter.leave_out_caption(captions.path(), Broken { key: id, why });
         }
         return Ok(ids);
     }

@@ -44,6 +44,7 @@ pub mod cache;
 pub mod images;
 mod prefetch;
 
+mod alike;
 pub mod meter;
 mod prompted;
 pub mod sample;

@@ -53,6 +53,9 @@ pub struct LeftOut {
     pub file: String,
     /// What is wrong with it.
     pub why: String,
+    /// Whether it is a caption, and not a picture.
+    #[serde(skip)]
+    pub is_caption: bool,
 }
 
 /// What is known of one side.
@@ -95,6 +98,20 @@ impl Measurement {
             Some(groups) => self.noting_few(groups.iter().collect::<BTreeSet<_>>().len()),
             None => self,
         }
+    }
+
+    /// The same with a note where all `scores`, two or more, are equal.
+    #[must_use]
+    pub(crate) fn noting_equal(self, scores: &[f64]) -> Self {
+        let is_equal = scores.len() > 1 && scores.windows(2).all(|pair| pair[0] == pair[1]);
+        let (metric, n) = (self.metric, scores.len());
+        let note = || {
+            format!(
+                "{metric}: all {n} scores are equal, as of a network whose weights were not loaded: look at the pictures and at \
+                 the weights"
+            )
+        };
+        if is_equal { self.with_note(note()) } else { self }
     }
 
     /// The same with a note where `n_groups` of pictures are too few for the bootstrap interval that was asked for.

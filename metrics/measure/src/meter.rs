@@ -1,6 +1,6 @@
 //! One protocol with all that it takes to measure: networks, cache, settings, and what was left out on the way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Map;
@@ -10,12 +10,13 @@ use specimen_stats::features::FeatureRows;
 use specimen_stats::jackknife::JackknifePlan;
 use specimen_stats::statistics_file::Origin;
 
+use crate::alike::{Sameness, check_widths, equal_rows};
 use crate::cache::Cache;
 use crate::error::{InMetric, MeasureError};
 use crate::images::{BATCH, Broken, Event, Reader, Report, Through};
 use crate::input::Input;
 use crate::measurement::{LeftOut, Measurement, SCHEMA, SideFacts, made_by};
-use crate::network::{FeatureNetwork, NetworkRule, Networks, Opened, OpenedHead, Part, RowHead};
+use crate::network::{FeatureNetwork, NetworkRule, Networks, Opened, OpenedHead, Part, Provenance, RowHead};
 use crate::protocol::Protocol;
 use crate::sample::{Rows, Side, Spread};
 
@@ -63,6 +64,12 @@ pub struct Meter<'a> {
     /// Pictures that are not below one folder, by the path that stands for them: key and file.
     lists: BTreeMap<PathBuf, Vec<(String, PathBuf)>>,
     broken: Vec<(PathBuf, Broken)>,
+    /// Files of captions of which some were left out.
+    captions: BTreeSet<PathBuf>,
+    /// Sources whose rows, two or more, are all equal.
+    equal: BTreeSet<PathBuf>,
+    /// What is to be known of the networks that were opened.
+    of_networks: Vec<String>,
     /// Events of given features, which are reported once.
     reported: Vec<(PathBuf, Event)>,
     n_forward: usize,
@@ -95,6 +102,9 @@ impl<'a> Meter<'a> {
             held: BTreeMap::new(),
             lists: BTreeMap::new(),
             broken: Vec::new(),
+            captions: BTreeSet::new(),
+            equal: BTreeSet::new(),
+            of_networks: Vec::new(),
             reported: Vec::new(),
             n_forward: 0,
         }
@@ -159,6 +169,7 @@ impl<'a> Meter<'a> {
             of: of.display().to_string(),
             file: broken.key.clone(),
             why: broken.why.clone(),
+            is_caption: self.captions.contains(of),
         };
         self.broken.iter().map(one).collect()
     }
@@ -210,10 +221,25 @@ impl<'a> Meter<'a> {
         self.broken.push((path.to_path_buf(), broken));
     }
 
+    /// The same of the captions in the file at `path`.
+    pub(crate) fn leave_out_caption(&mut self, path: &Path, broken: Broken) {
+        self.captions.insert(path.to_path_buf());
+        self.leave_out(path, broken);
+    }
+
+    /// Tells of a network that was opened for what is at `path`.
+    fn tell_opened(&mut self, path: &Path, identity: String, provenance: Option<Provenance>) {
+        if let Some(Provenance { words, .. }) = provenance.as_ref().filter(|weights| !weights.is_published) {
+            self.of_networks
+                .push(format!("{identity}: no published digest vouches for its weights: {words}"));
+        }
+        self.tell_once(path, Event::Opened { identity, provenance });
+    }
+
     /// Opens the head on features called `name`, for what is at `path`.
     pub(crate) fn open_head(&mut self, path: &Path, name: &str) -> Result<Box<dyn RowHead>, MeasureError> {
         let OpenedHead { head, provenance } = self.networks.head(name)?;
-        self.tell_once(path, Event::Opened { identity: head.identity(), provenance });
+        self.tell_opened(path, head.identity(), provenance);
         Ok(head)
     }
 
@@ -309,7 +335,11 @@ impl<'a> Meter<'a> {
             if origin.is_none() {
                 self.check_width_of_layer(path, &layer, archive.n_dims());
             }
-            return Ok((Side::Given(archive.gaussian()?), origin));
+            let gaussian = archive.gaussian()?;
+            if gaussian.covariance().iter().all(|&entry| entry == 0.0) {
+                self.equal.insert(path.to_path_buf());
+            }
+            return Ok((Side::Given(gaussian), origin));
         }
         let mut spread: Option<Spread> = None;
         let origin = self.each_of(path, input, "fid", &layer, &mut |_, d, rows| match &mut spread {
@@ -350,8 +380,30 @@ impl<'a> Meter<'a> {
         self.each_of(path, input, metric, layer, sink)
     }
 
-    /// Gives `sink` the rows of `input`, and returns what made them, where it is known.
+    /// Gives `sink` the rows of `input`, notes where all are equal, and returns what made them, where it is known.
     fn each_of(
+        &mut self,
+        path: &Path,
+        input: Input,
+        metric: &str,
+        layer: &str,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Origin>, MeasureError> {
+        let mut sameness = Sameness::default();
+        let origin = self.rows_of(path, input, metric, layer, &mut |place, d, rows| {
+            sameness.see(d, rows);
+            sink(place, d, rows)
+        })?;
+        self.note_equal(path, &sameness);
+        Ok(origin)
+    }
+
+    fn note_equal(&mut self, path: &Path, sameness: &Sameness) {
+        self.equal.extend(sameness.holds().then(|| path.to_path_buf()));
+    }
+
+    /// Gives `sink` the rows of `input`, and returns what made them, where it is known.
+    fn rows_of(
         &mut self,
         path: &Path,
         input: Input,
@@ -431,7 +483,9 @@ impl<'a> Meter<'a> {
         let Input::Images(source) = self.open(path)? else { return Ok(()) };
         let mut values: Vec<Vec<f32>> = vec![Vec::new(); layers.len()];
         let widths = self.open_network(path, layers)?.iter().map(|part| part.n_dims).collect::<Vec<_>>();
-        let origins = self.each_image(path, &source, layers, &mut |_, _, row| {
+        let mut sameness = Sameness::default();
+        let origins = self.each_image(path, &source, layers, &mut |_, d, row| {
+            sameness.see(d, row);
             let mut rest = row;
             for (values, &width) in values.iter_mut().zip(&widths) {
                 let (own, others) = rest.split_at(width);
@@ -440,6 +494,7 @@ impl<'a> Meter<'a> {
             }
             Ok(())
         })?;
+        self.note_equal(path, &sameness);
         for (((layer, values), width), origin) in layers.iter().zip(values).zip(widths).zip(origins) {
             let features = FeatureRows::new(values, width).map_err(|e| MeasureError::array(path, e))?;
             let rows = Rows { features, origin: Some(origin) };
@@ -454,7 +509,7 @@ impl<'a> Meter<'a> {
         if !self.opened.contains_key(&name) {
             let rule = &self.protocol.recipe().network;
             let Opened { network, provenance } = self.networks.images(rule, layers)?;
-            (self.on)(path, Event::Opened { identity: network.identity(), provenance });
+            self.tell_opened(path, network.identity(), provenance);
             self.opened.insert(name.clone(), network);
         }
         Ok(self.opened[&name].parts())
@@ -526,6 +581,7 @@ impl<'a> Meter<'a> {
             return Err(StatsError::NotFinite { what: "the value", at: 0, value }).in_metric(metric, of);
         }
         let known = sides.iter().find_map(|side| side.origin.as_ref());
+        let equal = of.iter().filter(|path| self.equal.contains(**path));
         Ok(Measurement {
             schema: SCHEMA,
             metric,
@@ -536,43 +592,8 @@ impl<'a> Meter<'a> {
             extractor: known.map(|origin| origin.extractor.clone()),
             made_by: sides.iter().map(|side| made_by(side.origin.as_ref())).collect(),
             left_out: self.left_out(),
-            notes: Vec::new(),
+            notes: self.of_networks.iter().cloned().chain(equal.map(|path| equal_rows(path))).collect(),
             details: Map::new(),
         })
     }
-}
-
-/// Fails when it is known that the sides of a comparison were made differently.
-pub(crate) fn check_origins(
-    first: (&Path, Option<&Origin>),
-    second: (&Path, Option<&Origin>),
-) -> Result<(), MeasureError> {
-    match (first.1, second.1) {
-        (Some(expected), Some(found)) if expected != found => Err(MeasureError::OtherOrigin {
-            path: second.0.to_path_buf(),
-            found: made_by(Some(found)),
-            other: first.0.to_path_buf(),
-            expected: made_by(Some(expected)),
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// Fails when the rows of two sides cannot be of one network, or are known not to be made alike.
-pub(crate) fn check_rows(first: (&Path, &Rows), second: (&Path, &Rows)) -> Result<(), MeasureError> {
-    check_origins((first.0, first.1.origin.as_ref()), (second.0, second.1.origin.as_ref()))?;
-    check_widths((first.0, first.1.features.d()), (second.0, second.1.features.d()))
-}
-
-/// Fails when the sides of a comparison cannot be of one network.
-pub(crate) fn check_widths(first: (&Path, usize), second: (&Path, usize)) -> Result<(), MeasureError> {
-    if first.1 == second.1 {
-        return Ok(());
-    }
-    Err(MeasureError::Width {
-        path: second.0.to_path_buf(),
-        found: second.1,
-        other: first.0.to_path_buf(),
-        expected: first.1,
-    })
 }

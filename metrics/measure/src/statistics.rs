@@ -8,8 +8,9 @@ use specimen_stats::npz::Packing;
 use specimen_stats::statistic::Statistic;
 use specimen_stats::statistics_file::{Origin, write_features, write_statistics};
 
+use crate::alike::{check_origins, check_widths};
 use crate::error::{InMetric, MeasureError};
-use crate::meter::{Meter, check_origins, check_widths};
+use crate::meter::Meter;
 use crate::sample::Rows;
 use crate::whole_file::write_whole;
 

@@ -177,8 +177,12 @@ pub(crate) fn warn_of_weights(identity: &str, weights: &Provenance, console: &Co
 /// What was left out, in a line.
 fn said(left_out: &[LeftOut]) -> String {
     let (n, verb) = (left_out.len(), if left_out.len() == 1 { "was" } else { "were" });
-    let what =
-        if left_out.iter().all(|one| one.of == left_out[0].of) { "picture" } else { "picture or caption" };
+    let n_captions = left_out.iter().filter(|one| one.is_caption).count();
+    let what = match n_captions {
+        0 => "picture",
+        all if all == n => "caption",
+        _ => "picture or caption",
+    };
     let shown: Vec<&str> = left_out.iter().take(MOST_SHOWN).map(|one| one.why.as_str()).collect();
     let more = if n > MOST_SHOWN { format!("; and {} more", n - MOST_SHOWN) } else { String::new() };
     let what = if n == 1 {
@@ -343,8 +347,9 @@ impl<'t> ImageProgress<'t> {
                 self.done(path, [n_done, n_kept, n_left_out], n_all);
             }
             Event::Opened { identity, provenance: None } => self.console.detail(identity),
+            // Weights without a digest are in the notes of the answer.
             Event::Opened { identity, provenance: Some(weights) } => {
-                warn_of_weights(&identity, &weights, self.console);
+                self.console.detail(format!("{identity}: {}", weights.words));
             }
             Event::Damaged { path } => {
                 self.console.warn(format!(
@@ -441,11 +446,16 @@ kid        0.50000000
             of: of.to_owned(),
             file: format!("{at}.png"),
             why: format!("{at}.png: broken"),
+            is_caption: of == "captions",
         };
         assert_eq!(said(&[one("a", 7)]), "1 picture was left out (7.png: broken)");
         let text = said(&(0..12).map(|at| one("a", at)).collect::<Vec<_>>());
         assert!(text.starts_with("12 pictures were left out (0.png: broken; 1.png: broken; "), "{text}");
         assert!(text.ends_with("9.png: broken; and 2 more)"), "{text}");
+        assert!(said(&[one("captions", 7)]).starts_with("1 caption was left out ("));
+        assert!(said(&[one("captions", 7), one("captions", 8)]).starts_with("2 captions were left out ("));
+        let both = said(&[one("a", 7), one("captions", 8)]);
+        assert!(both.starts_with("2 pictures or captions were left out ("), "{both}");
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub fn aesthetic(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, Me
     let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
     let asked = meter.interval().map(|_| &groups[..]);
     let (value, ci95) = mean_of_groups(NAME, &scores, asked)?;
-    let measured = meter.measurement(NAME, value, &[path], &[SideFacts::of(&rows)])?;
+    let measured = meter.measurement(NAME, value, &[path], &[SideFacts::of(&rows)])?.noting_equal(&scores);
     let by = measured.extractor.iter().cloned().chain([head.identity()]).collect::<Vec<_>>().join(" + ");
     let picture = |(file, &score): (&String, &f64)| PictureScore {
         id: image_id(file),

@@ -158,7 +158,7 @@ fn score(
     let scaling = rule.scaling.statistic();
     let value = scaling.of_set(&scores).in_metric(NAME, &of)?;
     let facts = [SideFacts::of(&captioned.rows)];
-    let mut measured = meter.measurement(NAME, value, &of, &facts)?;
+    let mut measured = meter.measurement(NAME, value, &of, &facts)?.noting_equal(&cosines);
     if meter.interval().is_some() {
         let groups = by_caption(&captioned.captions(), cosines.len());
         let interval = match groups.len() {

@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_stats::jackknife::jackknife;
 
+use crate::alike::check_rows;
 use crate::error::{InMetric, MeasureError};
 use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
-use crate::meter::{Meter, check_rows};
+use crate::meter::Meter;
 use crate::metrics::Metric;
 
 const NAME: &str = "cmmd";

@@ -8,10 +8,11 @@ use specimen_stats::frechet::frechet_distance_factored;
 use specimen_stats::frechet_interval::frechet_interval;
 use specimen_stats::gaussian::FactoredGaussian;
 
+use crate::alike::{check_origins, check_widths};
 use crate::error::{InMetric, MeasureError};
 use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
-use crate::meter::{Meter, check_origins, check_widths};
+use crate::meter::Meter;
 use crate::metrics::Metric;
 use crate::sample::Factored;
 use crate::statistics;

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use specimen_stats::fid_infinity::{Subsets, fid_infinity as extrapolated, published_sizes};
 
+use crate::alike::{check_origins, check_widths};
 use crate::error::{InMetric, MeasureError};
 use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
-use crate::meter::{Meter, check_origins, check_widths};
+use crate::meter::Meter;
 use crate::metrics::Metric;
 
 const NAME: &str = "fid-infinity";

@@ -10,10 +10,11 @@ use specimen_stats::jackknife::jackknife;
 use specimen_stats::kid::kid_of_rows;
 use specimen_stats::kid_subsets::{SubsetPlan, SubsetRule, kid_over_subsets};
 
+use crate::alike::check_rows;
 use crate::error::{InMetric, MeasureError};
 use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
-use crate::meter::{Meter, check_rows};
+use crate::meter::Meter;
 use crate::metrics::Metric;
 
 const NAME: &str = "kid";

@@ -9,10 +9,11 @@ use specimen_stats::bootstrap::Interval;
 use specimen_stats::features::FeatureRows;
 use specimen_stats::jackknife::jackknife_each;
 
+use crate::alike::check_rows;
 use crate::error::{InMetric, MeasureError};
 use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
-use crate::meter::{Meter, check_rows};
+use crate::meter::Meter;
 use crate::metrics::{Metric, Outcome};
 
 const NAME: &str = "prdc";

@@ -108,7 +108,7 @@ pub fn preference(
     let asked = meter.interval().map(|_| &groups[..]);
     let (value, ci95) = mean_of_groups(metric, &scores, asked)?;
     let facts = [SideFacts::of(&captioned.rows)];
-    let measured = meter.measurement(metric, value, &captioned.paths(), &facts)?;
+    let measured = meter.measurement(metric, value, &captioned.paths(), &facts)?.noting_equal(&scores);
     let measured = measured.with_mean_interval(ci95, asked).with_detail("raw_cosine", value / factor);
     let measured = match &captioned.network {
         None => measured,

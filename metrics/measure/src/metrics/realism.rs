@@ -5,10 +5,11 @@ use std::path::Path;
 
 use specimen_stats::realism::{Realism, realism as realism_of_rows};
 
+use crate::alike::check_rows;
 use crate::error::{InMetric, MeasureError};
 use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
-use crate::meter::{Meter, check_rows};
+use crate::meter::Meter;
 use crate::metrics::Metric;
 
 const NAME: &str = "realism";

@@ -82,3 +82,23 @@ fn odd_files_have_the_outcome_of_pillow() {
     assert_eq!(broken, refused);
     assert!(meter.broken().iter().all(|(_, broken)| broken.why.contains(&broken.key)));
 }
+
+#[test]
+fn rows_that_are_all_equal_are_noted_and_others_are_not() {
+    let root = tempfile::tempdir().unwrap();
+    let (folder, networks) = (folder_of(root.path(), "real", 12), StandIns::default());
+    let same = root.path().join("same");
+    std::fs::create_dir(&same).unwrap();
+    for name in ["1.ppm", "2.ppm", "3.ppm"] {
+        std::fs::write(same.join(name), b"P6 2 1 255\n\x01\x02\x03\x04\x05\x06").unwrap();
+    }
+    let mut meter = keeps_going(&networks);
+    let notes = fid(&mut meter, &folder, &same).unwrap().notes;
+    let expected = format!(
+        "{}: all rows are equal, as of a network whose weights were not loaded: look at the pictures and at the weights",
+        same.display()
+    );
+    assert!(notes.contains(&expected), "{notes:?}");
+    let notes = fid(&mut keeps_going(&networks), &folder, &folder).unwrap().notes;
+    assert!(!notes.iter().any(|note| note.contains("all rows are equal")), "{notes:?}");
+}
