@@ -1,6 +1,9 @@
 //! Opens any model of the catalog by its name: one arm a family.
 
-use std::{path::PathBuf, rc::Rc};
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use specimen_catalog::{Ability, Family, Target, entry};
 use specimen_foundation::names::edit_distance;
@@ -15,14 +18,18 @@ use crate::{
         igpt,
         janus::{Janus, JanusConfig, JanusWeights},
         liquid::{Liquid, LiquidConfig, LiquidWeights},
-        llamagen::{LlamaGen, LlamaGenConfig, LlamaGenWeights},
+        llamagen::{self, LlamaGen, LlamaGenConfig, LlamaGenWeights},
         stub, tiny,
     },
     files::published_files::places,
     heads::{described_head::HeadKind, head_sources::OpenedHeads, llama_heads::Headed},
     llama::image_llama::StackShape,
     picture::vq16::Vq16Config,
-    seam::{loaded_model::LoadedModel, model_error::ModelError, static_steps::StepBuffers},
+    seam::{
+        loaded_model::{LoadedModel, PromptCut},
+        model_error::ModelError,
+        static_steps::StepBuffers,
+    },
 };
 
 /// Whether weights from a seed take the place of the published ones. Models without files have their own in any case.
@@ -161,6 +168,25 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
     // The same for every model: a user reads it once.
     loaded.warnings.extend(why.map(|why| format!("steps run without CUDA graphs and take longer: {why}")));
     Ok(Rc::new(loaded))
+}
+
+/// What the model called `name` leaves out of long prompts, without its network; `None` where it reads all of a prompt or
+/// refuses it. `data_root`, `weights` and `made` as in [`OpenModel`].
+///
+/// # Errors
+/// A text tokenizer that is absent or damaged.
+pub fn prompt_cut(
+    name: &str,
+    data_root: Option<&Path>,
+    weights: Option<&Path>,
+    made: Made,
+) -> Result<Option<PromptCut>, ModelError> {
+    let Some((model, _)) = entry::target(name).filter(|(_, target)| target.family == Family::Llamagen) else {
+        return Ok(None);
+    };
+    let mut places = places(data_root);
+    places.given = weights.map(|path| Given::of(model, path.to_owned()));
+    llamagen::cut(model, made != Made::Not || model.files.is_empty(), &places)
 }
 
 /// The buffers of steps on `device`, if they have some, and why there are no graphs where a GPU was to have them. `graphs` as

@@ -123,6 +123,7 @@ fn record(item: &Item) -> Record {
         tvd_spent: 0.1,
         tested_by_depth: vec![64; 4],
         accepted_by_depth: vec![64, 64, 48, 16],
+        prompt_tokens_cut: 0,
         ..Record::failed(item, "none")
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use specimen_experiments::{error::SpecError, names, parse::SpecText, spec::Cell};
-use specimen_foundation::names::known_names;
+use specimen_foundation::{names::known_names, text::counted};
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::Phases;
 use specimen_runner::images::{
@@ -122,6 +122,8 @@ struct ImageAnswer {
     n_tokens: usize,
     target_forwards: u32,
     draft_forwards: u64,
+    /// Tokens at the end of the prompt that the model did not read.
+    prompt_tokens_cut: u64,
     seconds: Seconds,
 }
 
@@ -166,6 +168,10 @@ pub(crate) fn generate(args: &GenerateArgs, console: &Console) -> anyhow::Result
     };
     let generated = within_memory(&cell.model, Some(&cell.method), || generate_image(&request, &clock))?;
     model.take_refusal().iter().for_each(|what| console.warn(what));
+    if generated.n_prompt_cut > 0 {
+        let n = counted(generated.n_prompt_cut, "token");
+        console.warn(format!("`{}` did not read the last {n} of the prompt: it is too long", model.name));
+    }
     save(&generated.picture, &out)?;
     let image = describe(&generated, out);
     match console.format() {
@@ -263,6 +269,7 @@ fn describe(generated: &Generated, image: PathBuf) -> ImageAnswer {
         n_tokens: generated.decoded.tokens.len(),
         target_forwards: generated.decoded.nfe(),
         draft_forwards: generated.n_draft_forwards,
+        prompt_tokens_cut: generated.n_prompt_cut,
         seconds: Seconds {
             text_encode: seconds(text_encode),
             prefill: seconds(prefill),

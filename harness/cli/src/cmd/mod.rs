@@ -21,6 +21,8 @@ mod overwrite;
 pub(crate) mod pair_metric;
 pub(crate) mod per_image_args;
 pub(crate) mod plan;
+#[cfg(feature = "torch")]
+mod plan_cuts;
 mod plan_devices;
 pub(crate) mod protocols;
 pub(crate) mod records;

@@ -136,6 +136,14 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
     let free_bytes = free_bytes(&out);
     let mut warnings: Vec<String> = plan.warnings().iter().map(ToString::to_string).collect();
     warnings.extend(free_space::complaint(estimate.disk_bytes, free_bytes));
+    #[cfg_attr(not(feature = "torch"), allow(unused_mut, reason = "only models add to them"))]
+    let mut notes = notes(args, &plan.spec);
+    #[cfg(feature = "torch")]
+    {
+        let cut = super::plan_cuts::cuts(&plan, root.as_ref());
+        warnings.extend(cut.warnings);
+        notes.extend(cut.notes);
+    }
     let answered = PlanAnswer {
         schema: 1,
         estimate,
@@ -144,7 +152,7 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
         slurm: (args.workers.executor == ExecutorName::Slurm).then(shape),
         free_bytes,
         warnings,
-        notes: notes(args, &plan.spec),
+        notes,
         items: args.items.then(|| item_lines(&plan)),
     };
     match console.format() {

@@ -263,3 +263,43 @@ fn with_coupled_seeds_every_lossless_method_draws_the_image_of_plain_decoding() 
     }
     assert!(n_exact > 15 && n_others > 10, "{n_exact} exact, {n_others} others that differ");
 }
+
+#[test]
+fn what_a_model_does_not_read_of_a_long_prompt_is_counted_in_plan_answer_and_record() {
+    let desk = Desk::new();
+    let long = "a red bus and ".repeat(60);
+    desk.file("prompts.txt", &format!("{long}a cat\na red bus\n"));
+    let spec = desk.file(
+        "s.toml",
+        r#"
+schema   = 1
+name     = "long"
+seed     = 1
+dataset  = { name = "prompts.txt" }
+model    = { name = "llamagen-toy", dtype = "f32" }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 3.0 }
+timing   = { warmup = 0, blocks = 1 }
+cell     = [{ name = "ar" }]
+"#,
+    );
+    let planned: Value = serde_json::from_str(&desk.run(&["plan", &spec, "--format", "json"]).out).unwrap();
+    let warnings: Vec<&str> =
+        planned["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let said = "`llamagen-toy` does not read 1 of 2 prompts to the end; the first is `0`, which loses ";
+    assert!(warnings.iter().any(|warning| warning.starts_with(said)), "{warnings:?}");
+
+    let generate = |prompt: &str| {
+        let model = ["--model", "llamagen-toy", "--guidance", "3", "--dtype", "f32", "--out", "t.png"];
+        let args = [&["generate", prompt, "--seed", "1"], &model[..]].concat();
+        (desk.json(&args)["prompt_tokens_cut"].as_u64().unwrap(), desk.run(&args).err)
+    };
+    let (n_cut, err) = generate(&format!("{long}a cat"));
+    assert!(n_cut > 0 && err.contains(&format!("did not read the last {n_cut} tokens")), "{n_cut}: {err}");
+    assert_eq!(generate("a red bus").0, 0);
+
+    desk.succeeds(&["run", &spec, "--out", "run"]);
+    let records = fs::read_to_string(desk.path("run/merged/records.jsonl")).unwrap();
+    let cut: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // A row without cut tokens is as it was before they were counted.
+    assert_eq!((&cut[0]["prompt_tokens_cut"], cut[1].get("prompt_tokens_cut")), (&n_cut.into(), None));
+}

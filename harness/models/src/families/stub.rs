@@ -102,6 +102,7 @@ pub fn open(kind: Kind, device: Device) -> Result<LoadedModel, LoadError> {
         weights: Vec::new(),
         warnings: Vec::new(),
         steps: None,
+        cut: None,
     })
 }
 

@@ -71,6 +71,7 @@ impl WordModel {
             weights,
             warnings,
             steps: None,
+            cut: None,
         })
     }
 }

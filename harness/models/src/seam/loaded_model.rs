@@ -59,6 +59,9 @@ pub type PromptFormat = Box<dyn Fn(&str, &Sampling) -> Result<Prefix, ModelError
 /// Makes the picture of a whole image's tokens.
 pub type Painter = Box<dyn Fn(&[TokenId]) -> Picture>;
 
+/// How many tokens of a prompt a model leaves out, because it reads only the first of a long one.
+pub type PromptCut = Box<dyn Fn(&str) -> u64>;
+
 /// A target model, loaded once by a worker.
 pub struct LoadedModel {
     /// Its name in specs.
@@ -85,6 +88,8 @@ pub struct LoadedModel {
     pub warnings: Vec<String>,
     /// Buffers of its steps, where they stay where they are.
     pub steps: Option<Rc<StepBuffers>>,
+    /// What it leaves out of long prompts; absent where it reads all of a prompt, or refuses it.
+    pub cut: Option<PromptCut>,
 }
 
 impl LoadedModel {
@@ -161,6 +166,12 @@ impl LoadedModel {
     fn as_picture(&self, image: ModelGeneration) -> ModelGeneration {
         let image = image.with_rows(self.rows);
         if self.forced.is_empty() { image } else { image.with_forced(self.forced.clone()) }
+    }
+
+    /// Tokens of `prompt` that it leaves out.
+    #[must_use]
+    pub fn n_cut(&self, prompt: &str) -> u64 {
+        self.cut.as_ref().map_or(0, |cut| cut(prompt))
     }
 
     /// A drafter for `generation` that runs at most `max_run` nodes for one tree (`MethodConfig::max_run_nodes`), with

@@ -44,6 +44,8 @@ pub struct Generated {
     pub picture: Picture,
     /// Drafter forwards.
     pub n_draft_forwards: u64,
+    /// Tokens of the prompt that the model left out.
+    pub n_prompt_cut: u64,
     /// Nanoseconds per phase; `save` is still 0.
     pub phases: Phases,
     /// Nanoseconds from the start of the prefill to the last token.
@@ -76,7 +78,8 @@ pub fn generate(request: &Request<'_>, clock: &dyn Clock) -> Result<Generated, R
         decode_ns: done - ready,
         e2e_ns: painted - started,
     };
-    Ok(generated(decoded, picture, draft_time.as_ref(), &around))
+    let n_prompt_cut = model.n_cut(prompt);
+    Ok(Generated { n_prompt_cut, ..generated(decoded, picture, draft_time.as_ref(), &around) })
 }
 
 /// What to generate together: images of one model, method and sampling.
@@ -153,7 +156,9 @@ pub fn generate_together(
         e2e_ns: (painted - started) / n,
     };
     for (at, picture, decoded, draft_time) in made {
-        answers[at] = Some(Ok(generated(decoded, picture, draft_time.as_ref(), &around)));
+        let n_prompt_cut = prompts[at].map_or(0, |prompt| model.n_cut(prompt));
+        let made = generated(decoded, picture, draft_time.as_ref(), &around);
+        answers[at] = Some(Ok(Generated { n_prompt_cut, ..made }));
     }
     answers
 }
@@ -212,7 +217,7 @@ fn generated(
     };
     let n_draft_forwards = decoded.steps.iter().map(|step| u64::from(step.n_draft_forwards)).sum();
     let &Around { decode_ns, e2e_ns, .. } = around;
-    Generated { decoded, picture, n_draft_forwards, phases, decode_ns, e2e_ns }
+    Generated { decoded, picture, n_draft_forwards, n_prompt_cut: 0, phases, decode_ns, e2e_ns }
 }
 
 /// Writes `picture` to `path` as PNG, whole or not at all.

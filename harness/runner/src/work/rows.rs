@@ -89,5 +89,6 @@ fn own_record(item: &Item, name: String, generated: &Generated) -> Record {
         tvd_spent: decoded.tvd_spent,
         tested_by_depth: decoded.tested_by_depth.clone(),
         accepted_by_depth: decoded.accepted_by_depth.clone(),
+        prompt_tokens_cut: generated.n_prompt_cut,
     }
 }

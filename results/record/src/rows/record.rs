@@ -96,6 +96,15 @@ pub struct Record {
     pub tested_by_depth: Vec<u32>,
     /// Those of them that accepted a candidate, `[depth]`.
     pub accepted_by_depth: Vec<u32>,
+    /// Tokens at the end of the prompt that the model did not read; left out where it read all of them. Programs of before it
+    /// was counted refuse a row with it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub prompt_tokens_cut: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // the form that serde calls
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Record {
@@ -131,6 +140,7 @@ impl Record {
             tvd_spent: 0.0,
             tested_by_depth: Vec::new(),
             accepted_by_depth: Vec::new(),
+            prompt_tokens_cut: 0,
         }
     }
 }

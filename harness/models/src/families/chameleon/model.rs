@@ -94,6 +94,7 @@ impl Chameleon {
             weights,
             warnings: heads.warnings,
             steps: None,
+            cut: None,
         })
     }
 }

@@ -167,6 +167,7 @@ fn loaded(
         weights,
         warnings: Vec::new(),
         steps: None,
+        cut: None,
     })
 }
 

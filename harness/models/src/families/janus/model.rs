@@ -95,6 +95,7 @@ impl Janus {
             weights,
             warnings: heads.warnings,
             steps: None,
+            cut: None,
         })
     }
 }

@@ -69,14 +69,11 @@ impl LlamaGen {
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
         let captions = match config.condition {
             Condition::Class { .. } => None,
-            Condition::Caption { d_caption, .. } => {
-                let tokenizer = TextTokenizer::of_bytes("toy/t5-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
-                Some(CaptionFeatures::new(
-                    tokenizer,
-                    T5Encoder::new(&mut placed, &T5Config { d_model: d_caption, ..TEXT })?,
-                    None,
-                ))
-            }
+            Condition::Caption { d_caption, .. } => Some(CaptionFeatures::new(
+                made_tokenizer()?,
+                T5Encoder::new(&mut placed, &T5Config { d_model: d_caption, ..TEXT })?,
+                None,
+            )),
         };
         for (seed, name) in (4..).zip(named_heads(model)) {
             let mut further = RandomWeights::of(is_toy, seed);
@@ -85,6 +82,11 @@ impl LlamaGen {
         }
         Ok(Self { name: &model.name, network, vq, captions, heads, weights: Vec::new() })
     }
+}
+
+/// The tokenizer of captions that goes with made weights.
+pub(super) fn made_tokenizer() -> Result<TextTokenizer, LoadError> {
+    TextTokenizer::of_bytes("toy/t5-tokenizer.json".as_ref(), TEXT_TOKENIZER)
 }
 
 /// The network at toy width: few layers, of the same vocabulary and condition, with `side` tokens along an edge.

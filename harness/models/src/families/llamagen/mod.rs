@@ -11,6 +11,6 @@ pub mod t5;
 
 pub use config::{Condition, LlamaGenConfig};
 pub use heads::drafter_config;
-pub use model::LlamaGen;
+pub use model::{LlamaGen, cut};
 pub use network::{LlamaGenNames, LlamaGenNetwork};
 pub use published::LlamaGenWeights;

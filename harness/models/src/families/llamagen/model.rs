@@ -3,6 +3,7 @@
 use specimen_decode::frontier::PictureRows;
 use std::{path::PathBuf, rc::Rc};
 
+use specimen_catalog::Entry;
 use specimen_foundation::folders::cache_folder;
 use specimen_hub::Places;
 use specimen_weights::LoadError;
@@ -10,7 +11,8 @@ use tch::{Device, Kind};
 
 use super::{
     Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights, heads,
-    t5::{CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder},
+    made::made_tokenizer,
+    t5::{CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder, cut_of},
 };
 use crate::{
     families::text_tokenizer::TextTokenizer,
@@ -23,7 +25,7 @@ use crate::{
     },
     seam::{
         backbone::Backbone,
-        loaded_model::{LoadedModel, Prefix, WeightsId},
+        loaded_model::{LoadedModel, Prefix, PromptCut, WeightsId},
         model_error::ModelError,
         token_tables::{TokenTables, vectors_of},
     },
@@ -91,6 +93,7 @@ impl LlamaGen {
         let Self { name, network, vq, captions, heads, mut weights } = self;
         weights.extend(heads.weights);
         let config = *network.config();
+        let cut = captions.as_ref().map(|captions| captions.cut(config.condition.n_slots()));
         let describe_head = match config.condition {
             Condition::Caption { .. } => heads::describe(config, network.backbone().clone()),
             Condition::Class { .. } => no_heads(name),
@@ -113,8 +116,24 @@ impl LlamaGen {
             weights,
             warnings: heads.warnings,
             steps: None,
+            cut,
         })
     }
+}
+
+/// What `model` leaves out of long captions, without its network; `None` where it takes none.
+///
+/// # Errors
+/// A text tokenizer that is absent or damaged.
+pub fn cut(model: &'static Entry, is_made: bool, places: &Places) -> Result<Option<PromptCut>, ModelError> {
+    let Condition::Caption { n_slots, .. } = LlamaGenConfig::of(model).condition else { return Ok(None) };
+    let tokenizer = if is_made {
+        made_tokenizer()?
+    } else {
+        let found = find_all(places, &model.name, &LlamaGenWeights::of(model).parts[3..])?;
+        TextTokenizer::open(&found[0][0])?
+    };
+    Ok(Some(cut_of(Rc::new(tokenizer), n_slots)))
 }
 
 /// The class or the caption in `prompt` before an image of `network`; `guided`: with the row of neither.

@@ -119,6 +119,7 @@ pub fn embedded(kind: Kind, device: Device, encode: CaptionEncoder) -> Result<Lo
         weights,
         warnings: Vec::new(),
         steps: None,
+        cut: None,
     })
 }
 

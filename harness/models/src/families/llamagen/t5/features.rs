@@ -13,7 +13,7 @@ use specimen_weights::{Checkpoint, write_safetensors};
 use tch::{Device, Kind, Tensor};
 
 use super::{T5Config, T5Encoder, clean_caption};
-use crate::families::text_tokenizer::TextTokenizer;
+use crate::{families::text_tokenizer::TextTokenizer, seam::loaded_model::PromptCut};
 
 /// Name of the one tensor of a kept file.
 const TENSOR: &str = "features";
@@ -80,7 +80,7 @@ impl FeatureStore {
 
 /// The way from captions to features.
 pub struct CaptionFeatures {
-    tokenizer: TextTokenizer,
+    tokenizer: Rc<TextTokenizer>,
     encoder: T5Encoder,
     store: Option<FeatureStore>,
     /// By cleaned caption and number of slots.
@@ -91,7 +91,13 @@ impl CaptionFeatures {
     /// Features by `encoder`, kept in `store` too if there is one.
     #[must_use]
     pub fn new(tokenizer: TextTokenizer, encoder: T5Encoder, store: Option<FeatureStore>) -> Self {
-        Self { tokenizer, encoder, store, held: RefCell::default() }
+        Self { tokenizer: Rc::new(tokenizer), encoder, store, held: RefCell::default() }
+    }
+
+    /// How many words of a caption are left out where it is cut to `n_slots` with its end.
+    #[must_use]
+    pub fn cut(&self, n_slots: i64) -> PromptCut {
+        cut_of(self.tokenizer.clone(), n_slots)
     }
 
     /// The features of `caption`, cleaned and cut to `n_slots` words with its end, `[n, d]`.
@@ -140,4 +146,12 @@ impl CaptionFeatures {
         }
         Ok(words)
     }
+}
+
+/// How many words by `tokenizer` a caption loses where it is cut to `n_slots` with its end; none of one that cannot be split.
+pub(crate) fn cut_of(tokenizer: Rc<TextTokenizer>, n_slots: i64) -> PromptCut {
+    Box::new(move |caption| {
+        let n_words = tokenizer.encode(&clean_caption(caption)).map_or(0, |words| words.len());
+        (n_words as u64).saturating_sub(n_slots.unsigned_abs())
+    })
 }

@@ -9,4 +9,5 @@ mod features;
 pub use clean::clean_caption;
 pub use config::T5Config;
 pub use encoder::{T5Encoder, bucket};
+pub(crate) use features::cut_of;
 pub use features::{CaptionError, CaptionFeatures, FeatureStore};
