@@ -250,8 +250,10 @@ impl Checkpoint {
         let malformed = |reason: String| LoadError::Malformed { path: path.clone(), n_bytes, reason };
         // `deserialize` also checks that the offsets cover the buffer, which is what finds a truncation.
         SafeTensors::deserialize(buffer).map_err(|e| match buffer {
-            // The beginning of an archive, and of a pickle with its protocol.
-            [b'P', b'K', 3, 4, ..] | [0x80, 2..=5, ..] => LoadError::Pickle { path: path.clone() },
+            // The beginning of an archive, and of a pickle with its protocol; a header's length may have the same bytes.
+            [b'P', b'K', 3, 4, ..] | [0x80, 2..=5, ..] if buffer.get(8) != Some(&b'{') => {
+                LoadError::Pickle { path: path.clone() }
+            }
             _ => malformed(e.to_string()),
         })?;
         let (header, metadata) = SafeTensors::read_metadata(buffer).map_err(|e| malformed(e.to_string()))?;

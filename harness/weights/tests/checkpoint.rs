@@ -106,6 +106,9 @@ fn a_file_cut_anywhere_is_refused() {
             &["model.safetensors", &format!("({cut} bytes)"), "truncated", "fetch it again"],
         );
     }
+    // Nor is it a pickle, whose first bytes the length of a header may have.
+    std::fs::write(&file.path, b"\x80\x02\0\0\0\0\0\0{\"x\":").unwrap();
+    assert!(matches!(open(&file.path).err().unwrap(), LoadError::Malformed { .. }));
     std::fs::write(&file.path, [whole.as_slice(), b"x"].concat()).unwrap();
     assert!(matches!(open(&file.path).err().unwrap(), LoadError::Malformed { .. }), "a byte too many");
 }

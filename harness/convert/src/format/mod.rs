@@ -54,14 +54,15 @@ pub(crate) fn open(path: &Path, opening: &Opening<'_>) -> Result<Contents, Conve
     if path.to_string_lossy().ends_with(".json") {
         return index::open(file, opening);
     }
+    // First, for its length may begin with the bytes of any other. No archive and no pickle has a brace there.
+    if bytes.get(8) == Some(&b'{') {
+        return safetensors_file::open(file);
+    }
     if bytes.starts_with(b"PK") {
         return torch_zip::open(file, opening);
     }
     if bytes.first() == Some(&0x80) {
         return legacy::open(file, opening);
-    }
-    if bytes.get(8) == Some(&b'{') {
-        return safetensors_file::open(file);
     }
     let shown: String = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Err(ConvertError::Format {

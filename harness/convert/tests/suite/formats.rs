@@ -121,3 +121,26 @@ fn a_class_that_is_not_known_is_refused_by_name_unless_it_is_vouched_for() {
     options.inert = &inert;
     assert_eq!(convert(&file, &options).unwrap().1, expected("own_class.ckpt"));
 }
+
+#[test]
+fn safetensors_are_told_by_their_brace_whatever_bytes_the_length_of_the_header_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    // Every low byte, under second bytes that make a pickle's protocols and the first letters of an archive of it.
+    let lengths = [0x02, 0x03, 0x04, 0x05, 0x4b]
+        .into_iter()
+        .flat_map(|high: u64| (0..=255_u64).map(move |low| high << 8 | low));
+    for length in lengths {
+        let header = r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#;
+        let header = format!("{header:width$}", width = length as usize);
+        let bytes = [&length.to_le_bytes()[..], header.as_bytes(), &[3, 4]].concat();
+        std::fs::write(&path, bytes).unwrap();
+        let (report, found) =
+            convert(&path, &plain()).unwrap_or_else(|error| panic!("{length:#x}: {error}"));
+        assert_eq!((report.format, found["x"].2.as_slice()), ("safetensors", &[3, 4][..]), "{length:#x}");
+    }
+    // Cut off it is a damaged file of this kind, and still no pickle.
+    std::fs::write(&path, b"\x80\x02\0\0\0\0\0\0{\"x\":").unwrap();
+    let error = convert(&path, &plain()).unwrap_err().to_string();
+    assert!(error.contains("a whole safetensors file"), "{error}");
+}
