@@ -47,10 +47,11 @@ def tensor(output):
 
 
 def summary(rows):
-    """Of each row the root mean square, and the first, the middle and the last number."""
+    """Of each row the root mean square, the first, the middle and the last number, and a sum with a weight for each place."""
     rows = rows.double().reshape(3, -1)
-    middle = rows.shape[1] // 2
-    return torch.stack([rows.square().mean(1).sqrt(), rows[:, 0], rows[:, middle], rows[:, -1]], 1).flatten().tolist()
+    n = rows.shape[1]
+    weighted = (rows * ((torch.arange(n) * 40503 % 65536).double() / 32768 - 1)).sum(1) / n**0.5
+    return torch.stack([rows.square().mean(1).sqrt(), rows[:, 0], rows[:, n // 2], rows[:, -1], weighted], 1).flatten().tolist()
 
 
 def cosines(images, texts):

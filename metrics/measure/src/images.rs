@@ -127,6 +127,11 @@ pub enum Event {
         /// Features of a row of theirs.
         expected: usize,
     },
+    /// Statistics that were given are not what features of pictures give.
+    OddStatistics {
+        /// In words.
+        what: &'static str,
+    },
     /// Features that were given hold more digits than f32 and were rounded to it.
     Rounded {
         /// How many numbers.

@@ -19,6 +19,7 @@ use crate::measurement::{LeftOut, Measurement, SCHEMA, SideFacts, made_by};
 use crate::network::{FeatureNetwork, NetworkRule, Networks, Opened, OpenedHead, Part, Provenance, RowHead};
 use crate::protocol::Protocol;
 use crate::sample::{Rows, Side, Spread};
+use crate::statistics;
 
 /// Groups that an interval leaves out, one at a time.
 pub const INTERVAL_GROUPS: usize = 20;
@@ -336,8 +337,8 @@ impl<'a> Meter<'a> {
                 self.check_width_of_layer(path, &layer, archive.n_dims());
             }
             let gaussian = archive.gaussian()?;
-            if gaussian.covariance().iter().all(|&entry| entry == 0.0) {
-                self.equal.insert(path.to_path_buf());
+            if let Some(what) = statistics::oddness(&gaussian) {
+                self.tell_once(path, Event::OddStatistics { what });
             }
             return Ok((Side::Given(gaussian), origin));
         }

@@ -36,14 +36,16 @@ const BUILT_IN: (&str, &str) =
 /// Most bytes of such a file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Numbers of a row of features that are compared: its root mean square, then its first, middle and last number.
-const OF_A_ROW: usize = 4;
+/// Numbers of a row of features that are compared: its root mean square, then its first, middle and last number, and a sum
+/// that depends on their order.
+const OF_A_ROW: usize = 5;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Of {
-    /// Of each picture's features the root mean square, and the first, the middle and the last number.
+    /// Of each picture's features the root mean square, the first, the middle and the last number, and the sum in which
+    /// every number has a weight of its place.
     Features,
     /// The score of each picture, with its prompt where the metric takes one; of `clip-score` the cosine.
     Scores,
@@ -66,8 +68,8 @@ impl Of {
         match self {
             Self::Features => {
                 let what =
-                    ["root mean square", "first number", "middle number", "last number"][at % OF_A_ROW];
-                format!("the {what} of picture {}", at / OF_A_ROW + 1)
+                    ["root mean square", "first number", "middle number", "last number", "weighted sum"];
+                format!("the {} of picture {}", what[at % OF_A_ROW], at / OF_A_ROW + 1)
             }
             Self::Scores => format!("the score of picture {}", at + 1),
             Self::Distances | Self::DistancesByHeads => {
@@ -278,9 +280,17 @@ fn of_pictures(
 }
 
 fn summary(row: &[f32]) -> [f64; OF_A_ROW] {
+    let n = row.len() as f64;
     let squares: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
+    let weighted: f64 = (0..).zip(row).map(|(place, &x)| weight(place) * f64::from(x)).sum();
     let at = |at: usize| f64::from(row[at]);
-    [(squares / row.len() as f64).sqrt(), at(0), at(row.len() / 2), at(row.len() - 1)]
+    [(squares / n).sqrt(), at(0), at(row.len() / 2), at(row.len() - 1), weighted / n.sqrt()]
+}
+
+/// The weight of the number at `place` of a row, from -1 to 1; those of neighbours are far apart, so that no two numbers
+/// change their places unseen. By whole numbers, so that it is the same in every language.
+fn weight(place: u64) -> f64 {
+    (place * 40_503 % 65_536) as f64 / 32_768.0 - 1.0
 }
 
 fn distances(
@@ -401,11 +411,33 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_a_row_in_another_order_are_another_summary() {
+        // As many as a row of Inception, most of them small, as behind its pooling.
+        let row: Vec<f32> = (0..2048_u64).map(|at| ((at * at * 31 + 7 * at) % 997) as f32 / 997.0).collect();
+        let apart = |other: &[f32]| difference(&summary(&row), &summary(other)).part;
+        assert_eq!(apart(&row), 0.0);
+        let tolerance = built_in().iter().map(|answer| answer.tolerance).fold(0.0, f64::max);
+        for n in [2, 3, 319] {
+            for from in [1, 500, 1025, 1700] {
+                let mut turned = row.clone();
+                turned[from..from + n].rotate_left(1);
+                let [before, after] = [&row, &turned].map(|row| summary(row));
+                assert!(
+                    before[1..4] == after[1..4] && (before[0] - after[0]).abs() < 1e-12,
+                    "only the order is another"
+                );
+                assert!(apart(&turned) > tolerance, "{n} from {from}: {:e}", apart(&turned));
+            }
+        }
+    }
+
+    #[test]
     fn the_largest_difference_is_a_part_of_the_largest_value() {
         let found = difference(&[1.0, -4.0, 2.0], &[1.5, -4.0, 2.25]);
         assert_eq!(found, Difference { part: 0.125, at: 0 });
         assert_eq!(difference(&[1.0, 1.0, 1.0], &[1.0, f64::NAN, 1.0]).at, 1);
-        assert_eq!(Of::Features.place(6), "the middle number of picture 2");
+        assert_eq!(Of::Features.place(7), "the middle number of picture 2");
+        assert_eq!(Of::Features.place(14), "the weighted sum of picture 3");
         assert_eq!(Of::Distances.place(2), "the distance of pictures 3 and 1");
     }
 }

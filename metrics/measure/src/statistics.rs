@@ -107,6 +107,20 @@ pub fn of_parts(path: &Path, mean: Vec<f64>, covariance: Vec<f64>) -> Result<Gau
     Gaussian::new(mean, covariance, None).map_err(|e| MeasureError::array(path, e))
 }
 
+/// What is odd about statistics that are taken all the same.
+#[must_use]
+pub fn oddness(gaussian: &Gaussian) -> Option<&'static str> {
+    let (mean, covariance) = (gaussian.mean(), gaussian.covariance());
+    let are_whole = |numbers: &[f64]| numbers.iter().all(|x| x.fract() == 0.0);
+    if covariance.iter().all(|&x| x == 0.0) {
+        return Some(
+            "sigma is 0 everywhere: every picture had the same features, or the file was never filled",
+        );
+    }
+    (are_whole(mean) && are_whole(covariance))
+        .then_some("mu and sigma are whole numbers: were they rounded, or is it another table?")
+}
+
 /// Element types of a `.npy` of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {

@@ -372,6 +372,7 @@ impl<'t> ImageProgress<'t> {
                     counted(n, "number")
                 ));
             }
+            Event::OddStatistics { what } => self.console.warn(format!("{}: {what}", path.display())),
             Event::NotKept { why } => self.console.warn(format!("features are not kept: {why}")),
         }
     }

@@ -12,6 +12,7 @@ use specimen_measure::metrics::kid::kid;
 use specimen_measure::metrics::prdc::prdc;
 use specimen_measure::network::NoNetworks;
 use specimen_measure::protocol::{MetricSettings, Protocol};
+use specimen_stats::gaussian::Gaussian;
 use specimen_stats::npy_write::{Values, write_npy, write_npy_bytes};
 
 use crate::golden::path;
@@ -205,4 +206,41 @@ fn what_a_network_says_names_it_once() {
     assert_eq!(of("inception-fid has no layer `x`").to_string(), "inception-fid has no layer `x`");
     assert_eq!(of("no weights").to_string(), "inception-fid: no weights");
     assert_eq!(of("no weights of inception-fid: x").to_string(), "no weights of inception-fid: x");
+}
+
+#[test]
+fn statistics_of_no_spread_and_of_whole_numbers_are_noted_and_taken() {
+    let root = tempfile::tempdir().unwrap();
+    let identity = |scale: f64| (0..16).map(|at| if at % 5 == 0 { scale } else { 0.0 }).collect::<Vec<f64>>();
+    let written = |name: &str, mean: f64, covariance: Vec<f64>| {
+        let path = root.path().join(name);
+        let gaussian = Gaussian::new(vec![mean; 4], covariance, None).unwrap();
+        specimen_measure::statistics::write(&gaussian, None, &path).unwrap();
+        path
+    };
+    for (name, mean, covariance, said) in [
+        ("zeros.npz", 0.5, identity(0.0), Some("sigma is 0 everywhere")),
+        ("whole.npz", 2.0, identity(3.0), Some("whole numbers")),
+        ("plain.npz", 0.5, identity(0.25), None),
+    ] {
+        let path = written(name, mean, covariance);
+        let mut noted = Vec::new();
+        {
+            let mut meter = Meter::new(Protocol::named("pytorch-fid").unwrap(), &NoNetworks);
+            meter.listen(|path, event| {
+                if let Event::OddStatistics { what } = event {
+                    noted.push((path.to_path_buf(), what));
+                }
+            });
+            for _ in 0..2 {
+                meter.side(&path).unwrap();
+            }
+        }
+        let expected = said.map(|_| path);
+        assert_eq!(
+            noted.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            expected.iter().collect::<Vec<_>>()
+        );
+        assert!(noted.iter().all(|(_, what)| said.is_some_and(|said| what.contains(said))), "{noted:?}");
+    }
 }
