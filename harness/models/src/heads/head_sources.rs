@@ -123,11 +123,14 @@ impl OpenedHeads {
         let sidecar = Sidecar::beside(&paths[0])?;
         let unfit = |reason: String| LoadError::Config { path: paths[0].clone(), reason };
         let (start, ids) = SeveralFiles::read(paths, role, |files| {
-            let described = describe(kind, &mut HeadFile::read(files, sidecar));
-            let described = described.map_err(|error| match error {
+            let mut file = HeadFile::read(files, sidecar.clone());
+            let in_config = |reason: String| unfit(file.of_config(&reason));
+            sidecar.check().map_err(in_config)?;
+            let described = describe(kind, &mut file).map_err(|error| match error {
                 NoHead::Unfit(reason) => unfit(reason),
                 NoHead::File(error) => error,
             })?;
+            sidecar.check_against(&described.config).map_err(|reason| unfit(file.of_config(&reason)))?;
             let mut asked = Asked { source: &mut Placed::new(files, dtype, device), names: Vec::new() };
             let head = (described.build)(&mut asked)?;
             let asked = asked.names;

@@ -326,6 +326,41 @@ fn a_head_reads_pads_that_see_earlier_pads_unless_its_configuration_says_otherwi
 }
 
 #[test]
+fn a_head_whose_configuration_is_not_that_of_its_tensors_is_refused_by_entry() {
+    let desk = llamagen_desk();
+    let config = &LLAMAGEN.config;
+    let said = |key: &str, value: &str| {
+        desk.config("eagle1/config.json", &format!(r#"{{ "rms_norm_eps": 0.005, "{key}": {value} }}"#));
+        llamagen(&desk).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for (key, value) in [
+        ("hidden_size", "10"),
+        ("hidden_size", "0"),
+        ("intermediate_size", "-1"),
+        ("num_attention_heads", "1e9"),
+        ("num_key_value_heads", "1"),
+        ("num_hidden_layers", "0"),
+        ("vocab_size", "16384"),
+        ("head_dim", "2"),
+        ("taps", "[0, 1]"),
+        ("bias", "\"yes\""),
+    ] {
+        let error = said(key, value).unwrap_err();
+        for part in ["eagle1/model.safetensors", "in the config.json beside it", &format!("`{key}` is ")] {
+            assert!(error.contains(part), "`{part}` is not in `{error}`");
+        }
+    }
+    for (key, value) in [
+        ("hidden_size", config.d_model),
+        ("intermediate_size", config.d_ffn),
+        ("num_attention_heads", config.n_heads),
+        ("vocab_size", config.n_vocab),
+    ] {
+        assert_eq!(said(key, &value.to_string()), Ok(()), "{key}");
+    }
+}
+
+#[test]
 fn without_a_configuration_the_published_epsilon_holds() {
     let desk = llamagen_desk();
     assert_eq!(llamagen(&desk).unwrap().network.config().norm_eps, 0.02);
