@@ -21,7 +21,7 @@ gate: build ## run the first experiment again and compare it with the baseline i
 	$(SPECIMEN) gate $(GATED) --baseline results/baselines/quickstart.json --junit $(GATED)/gate.xml
 
 build: libtorch ## build everything, the binary `specimen` included
-	cargo build --release
+	cargo build --release --locked
 
 wheel: build ## write dist/specimen_bench-*.whl: the program and the Python package; pip installs it next to a torch of the same version
 	python3 scripts/wheel.py

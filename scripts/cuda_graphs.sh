@@ -34,7 +34,7 @@ if [ -n "${CUDA_HOME:-}" ] && [ -e "$CUDA_HOME/include/cuda_runtime_api.h" ]; th
     headers=$CUDA_HOME/include
 else
     python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --dest "$tmp" \
-        'nvidia-cuda-runtime<14' 'nvidia-cuda-crt<14' 2>"$tmp/pip.log" ||
+        --require-hashes --requirement "$root/scripts/wheels/cuda-headers.txt" 2>"$tmp/pip.log" ||
         fail "pip could not download CUDA's headers: $(sed -n '$p' "$tmp/pip.log"); set CUDA_HOME to a CUDA toolkit"
     for wheel in "$tmp"/*.whl; do
         python3 -m zipfile -e "$wheel" "$tmp"

@@ -11,7 +11,7 @@
 #   4. pip downloads the wheels of 2.13.0 (x86-64 Linux, CPython 3.10 or later): 540 MB to fetch, 1.3 GB of free disk
 #      while it unpacks, 0.5 GB afterwards.
 # CUDA=1 takes the CUDA libraries as well; by pip these are several GB more. TORCH=2.11.0 downloads that version and looks
-# nowhere else.
+# nowhere else. Only wheels whose SHA-256 is in scripts/wheels are taken; WHEEL_HASHES names another folder of such lists.
 #
 # `build-version` is written last and is what marks a folder as filled, so an interrupted run never leaves
 # something that looks whole; of an older libtorch it is `older-version`, since tch refuses what a `build-version` says
@@ -165,13 +165,13 @@ link_package() {
     if [ ! -e "$tmp/lib/libcudart.so.13" ] || [ ! -e "$tmp/lib/libcupti.so.13" ]; then
         # A build of torch for CUDA needs these two to load at all; a build for CPUs does not.
         if grep -q 'libcudart\.so\.13' "$tmp/lib/libtorch_cpu.so" 2>/dev/null; then
-            download "$python" --no-deps 'nvidia-cuda-runtime<14' 'nvidia-cuda-cupti<14'
+            download "$python" cuda-libraries
         fi
     fi
     finish "$package" "$version"
 }
 
-# Downloads wheels with python $1 (further arguments go to pip) and unpacks what is needed of them.
+# Downloads the wheels of lists with python $1 and unpacks what is needed of them.
 download() {
     python=$1
     shift
@@ -180,8 +180,15 @@ download() {
     "$python" -m pip --version >/dev/null 2>&1 ||
         fail "$(command -v "$python") has no pip to download torch $want with; install it (Debian: apt-get install python3-pip) or set LIBTORCH$note"
     say "downloading with $(command -v "$python") -m pip: $*"
-    TMPDIR=$tmp/pip "$python" -m pip download --disable-pip-version-check --no-cache-dir --only-binary=:all: \
-        --dest "$tmp/wheels" "$@" 2>"$tmp/pip.log" ||
+    for list; do
+        shift
+        list=${WHEEL_HASHES:-$root/scripts/wheels}/$list.txt
+        [ -f "$list" ] || fail "$list: no such list of hashes; make it with scripts/wheel_hashes.py, or set LIBTORCH$note"
+        set -- "$@" --requirement "$list"
+    done
+    # The lists name all that is needed.
+    TMPDIR=$tmp/pip "$python" -m pip download --disable-pip-version-check --no-cache-dir --only-binary=:all: --no-deps \
+        --require-hashes --dest "$tmp/wheels" "$@" 2>"$tmp/pip.log" ||
         fail "pip could not download torch $want or what it needs: $(sed -n '/[^[:space:]]/h; ${g;p;}' "$tmp/pip.log")$note"
     say "unpacking"
     "$python" - "$tmp" "$cuda" 2>"$tmp/unpack.log" <<'PYTHON' || fail "cannot unpack the wheels: $(sed -n '${p;}' "$tmp/unpack.log")"
@@ -193,6 +200,8 @@ for wheel in sorted((out / "wheels").glob("*.whl")):
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             parts = name.split("/")
+            if ".." in parts or "\\" in name:
+                sys.exit(f"{wheel.name}: the entry {name!a} leads out of its folder: do not trust the file")
             if parts[:2] == ["torch", "include"] and parts[-1]:
                 target = out.joinpath(*parts[1:])
             elif parts[0] in ("torch", "nvidia") and parts[-2:-1] == ["lib"] and ".so" in parts[-1]:
@@ -263,10 +272,10 @@ done
 [ -n "$best" ] || fail "no python3 on PATH to download torch $want with; install Python 3.10 or later with pip, or set LIBTORCH"
 begin
 if [ "$cuda" = 1 ]; then
-    download $best "torch==${asked:-$want}"
+    download $best "torch-${asked:-$want}-cuda"
 else
     free_mb=$(df -Pk "$dest" | awk 'NR == 2 { print int($4 / 1000) }')
     [ "$free_mb" -ge 1300 ] || fail "unpacking torch $want takes 1300 MB in $dest and $free_mb MB are free$note"
-    download $best --no-deps "torch==${asked:-$want}" 'nvidia-cuda-runtime<14' 'nvidia-cuda-cupti<14'
+    download $best "torch-${asked:-$want}" cuda-libraries
 fi
 finish "the wheels of torch ${asked:-$want}" "${asked:-$want}"

@@ -39,7 +39,9 @@ if ! has python3 'pytest, pandas, polars'; then
         rm -rf "$venv"
         mkdir -p "$target"
         python3 -m venv --without-pip --system-site-packages "$venv" || skip "python3 cannot make a virtual environment"
-        install 'pytest>=7' pandas polars || install 'pytest>=7' ||
+        # Without wheels of pandas and polars for this Python, the tests of them skip by name.
+        install --require-hashes --requirement scripts/wheels/python-tests.txt ||
+            install --require-hashes --requirement scripts/wheels/pytest.txt ||
             skip "pip cannot install pytest: $(sed -n '/[^[:space:]]/h; ${g;p;}' "$venv/pip.log")"
     fi
 fi

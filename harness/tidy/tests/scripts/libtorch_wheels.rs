@@ -22,6 +22,25 @@ with zipfile.ZipFile(pathlib.Path(out) / f"{name}-{version}-py3-none-any.whl", "
     wheel.writestr(f"{info}/RECORD", "")
 "#;
 
+/// Writes the lists that the script downloads by, with the digests of the wheels that are there now.
+const WRITE_LISTS: &str = r#"
+import hashlib, pathlib, sys
+wheels, lists = map(pathlib.Path, sys.argv[1:])
+digest = lambda path: hashlib.sha256(path.read_bytes()).hexdigest()
+line = lambda path: "{}=={} --hash=sha256:{}\n".format(*path.name.split("-")[:2], digest(path))
+of = {True: "torch-2.13.0.txt", False: "cuda-libraries.txt"}
+lists.mkdir(exist_ok=True)
+for is_torch, name in of.items():
+    found = [path for path in sorted(wheels.glob("*.whl")) if path.name.startswith("torch-") == is_torch]
+    (lists / name).write_text("".join(map(line, found)))
+"#;
+
+/// Adds to the wheel `argv[1]` the entry `argv[2]`.
+const ADD_ENTRY: &str = r#"
+import sys, zipfile
+zipfile.ZipFile(sys.argv[1], "a").writestr(sys.argv[2], "out of its folder")
+"#;
+
 /// A sandbox with this machine's Python on its PATH and a folder `wheels`, or `None` where there is no pip.
 fn with_python(test: &str) -> Option<Sandbox> {
     let works = |python: &&&str| {
@@ -73,11 +92,22 @@ fn write_wheels(sandbox: &Sandbox) {
     write_nvidia(sandbox, "runtime");
     wheel(sandbox, "nvidia_cuda_runtime", "13.0.1", "runtime");
     wheel(sandbox, "nvidia_cuda_cupti", "13.0.1", "runtime");
+    write_lists(sandbox);
+}
+
+fn write_lists(sandbox: &Sandbox) {
+    let (wheels, lists) = (sandbox.path("wheels"), sandbox.path("lists"));
+    let args = ["-c".as_ref(), WRITE_LISTS.as_ref(), wheels.as_path(), lists.as_path()];
+    let outcome = sandbox.run("python3", &args, &[]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
 
 fn run(sandbox: &Sandbox, env: &[(&str, &str)]) -> Outcome {
     let script = specimen_tidy::workspace::root().join("scripts/libtorch.sh");
-    sandbox.run("sh", &[&script, &sandbox.path("out")], env)
+    let lists = sandbox.path("lists");
+    let own = lists.is_dir().then_some(("WHEEL_HASHES", lists.to_str().unwrap()));
+    let env: Vec<(&str, &str)> = env.iter().copied().chain(own).collect();
+    sandbox.run("sh", &[&script, &sandbox.path("out")], &env)
 }
 
 fn libs(sandbox: &Sandbox) -> Vec<String> {
@@ -103,6 +133,32 @@ fn wheels_are_unpacked_to_what_is_needed() {
     assert_eq!(licence, "of torch");
     assert!(sandbox.path("out/licences/nvidia_cuda_cupti-13.0.1/third_party/LICENSE").is_file());
     assert_eq!(fs::read_dir(sandbox.path("out")).unwrap().count(), 4, "nothing temporary is left");
+}
+
+#[test]
+fn a_wheel_with_other_bytes_or_an_entry_that_leads_out_is_refused_and_leaves_nothing() {
+    let Some(sandbox) = with_python("a_wheel_with_other_bytes_or_an_entry_that_leads_out") else { return };
+    let wheels = sandbox.path("wheels");
+    let offline = [("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", wheels.to_str().unwrap())];
+    for entry in ["torch/include/../../../../escaped", "torch-2.13.0.dist-info/licenses/../../../../escaped"]
+    {
+        write_wheels(&sandbox);
+        let torch = wheels.join("torch-2.13.0-py3-none-any.whl");
+        let args = ["-c".as_ref(), ADD_ENTRY.as_ref(), torch.as_path(), Path::new(entry)];
+        assert_eq!(sandbox.run("python3", &args, &[]).code, Some(0));
+        // Its digest is not the one of the list.
+        let outcome = run(&sandbox, &offline);
+        assert_eq!(outcome.code, Some(1), "{}", outcome.stdout);
+        assert!(outcome.stderr.contains("pip could not download torch 2.13.0"), "{}", outcome.stderr);
+        write_lists(&sandbox);
+        let outcome = run(&sandbox, &offline);
+        assert_eq!(outcome.code, Some(1), "{}", outcome.stdout);
+        for part in [entry, "leads out of its folder"] {
+            assert!(outcome.stderr.contains(part), "`{part}` is not in `{}`", outcome.stderr);
+        }
+        assert_eq!(fs::read_dir(sandbox.path("out")).unwrap().count(), 0);
+        assert!(!sandbox.path("escaped").exists());
+    }
 }
 
 #[test]

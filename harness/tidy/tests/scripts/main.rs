@@ -9,4 +9,5 @@ mod cuda_graphs_script;
 mod libtorch_script;
 mod libtorch_wheels;
 mod site_script;
+mod supply_chain;
 mod test_script;
