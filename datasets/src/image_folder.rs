@@ -3,8 +3,9 @@
 //! Folders are walked to the bottom, links are followed, hidden files are skipped, and the order is that of the
 //! relative paths.
 
-use crate::error::{DatasetError, Result};
+use crate::error::{DatasetError, Place, Result};
 use crate::prompt::PromptId;
+use image::ImageReader;
 use specimen_foundation::file_walk::files_below;
 use std::path::Path;
 
@@ -49,6 +50,23 @@ pub(crate) fn names(root: &Path) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// How many images there are below `root`. Where they are `n`, each must begin as a picture of some size does.
+pub(crate) fn n_pictures(root: &Path, n: usize) -> Result<usize> {
+    let names = names(root)?;
+    for name in names.iter().filter(|_| names.len() == n) {
+        let path = root.join(name);
+        let opened = ImageReader::open(&path).and_then(ImageReader::with_guessed_format);
+        let size = opened.map_err(|e| DatasetError::io(&path, e))?.into_dimensions();
+        let found = match size {
+            Ok((width, height)) if width > 0 && height > 0 => continue,
+            Ok((width, height)) => format!("one of {width} x {height} pixels"),
+            Err(error) => error.to_string(),
+        };
+        return Err(DatasetError::malformed(&path, Place::Byte(0), "a picture", found));
+    }
+    Ok(names.len())
 }
 
 #[cfg(test)]

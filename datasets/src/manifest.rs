@@ -123,9 +123,9 @@ pub const COCO_CAPTIONS: DataItem = DataItem {
         n_bytes: 3_872_473,
     },
     fetch: "annotations/captions_val2017.json out of annotations_trainval2017.zip from cocodataset.org \
-            (http://images.cocodataset.org/annotations/annotations_trainval2017.zip)",
+            (https://s3.amazonaws.com/images.cocodataset.org/annotations/annotations_trainval2017.zip)",
     source: Source {
-        url: "http://images.cocodataset.org/annotations/annotations_trainval2017.zip",
+        url: "https://s3.amazonaws.com/images.cocodataset.org/annotations/annotations_trainval2017.zip",
         holds: Holds::ZippedFile("annotations/captions_val2017.json"),
         place: "coco/annotations/captions_val2017.json",
     },
@@ -138,9 +138,9 @@ pub const COCO_PHOTOS: DataItem = DataItem {
     key: "coco2017-val-photos",
     places: &["coco/val2017"],
     expected: Expected::Images { n: 5000 },
-    fetch: "the folder in val2017.zip of cocodataset.org (http://images.cocodataset.org/zips/val2017.zip)",
+    fetch: "the folder in val2017.zip of cocodataset.org (https://s3.amazonaws.com/images.cocodataset.org/zips/val2017.zip)",
     source: Source {
-        url: "http://images.cocodataset.org/zips/val2017.zip",
+        url: "https://s3.amazonaws.com/images.cocodataset.org/zips/val2017.zip",
         holds: Holds::ZippedFolder("val2017"),
         place: "coco/val2017",
     },
@@ -157,9 +157,9 @@ pub const PARTI_PROMPTS: DataItem = DataItem {
         n_bytes: 123_107,
     },
     fetch: "PartiPrompts.tsv from google-research/parti \
-            (https://raw.githubusercontent.com/google-research/parti/main/PartiPrompts.tsv)",
+            (https://raw.githubusercontent.com/google-research/parti/5a657978134374ce28973948331b319adef164bd/PartiPrompts.tsv)",
     source: Source {
-        url: "https://raw.githubusercontent.com/google-research/parti/main/PartiPrompts.tsv",
+        url: "https://raw.githubusercontent.com/google-research/parti/5a657978134374ce28973948331b319adef164bd/PartiPrompts.tsv",
         holds: Holds::Itself,
         place: "parti/PartiPrompts.tsv",
     },
@@ -215,9 +215,9 @@ pub const COCO_INSTANCES: DataItem = DataItem {
     ],
     expected: Expected::Counted { n: 36_781, of: Counted::CocoInstances },
     fetch: "annotations/instances_val2017.json out of annotations_trainval2017.zip from cocodataset.org \
-            (http://images.cocodataset.org/annotations/annotations_trainval2017.zip)",
+            (https://s3.amazonaws.com/images.cocodataset.org/annotations/annotations_trainval2017.zip)",
     source: Source {
-        url: "http://images.cocodataset.org/annotations/annotations_trainval2017.zip",
+        url: "https://s3.amazonaws.com/images.cocodataset.org/annotations/annotations_trainval2017.zip",
         holds: Holds::ZippedFile("annotations/instances_val2017.json"),
         place: "coco/annotations/instances_val2017.json",
     },
@@ -231,9 +231,9 @@ pub const GENEVAL_PROMPTS: DataItem = DataItem {
     places: &["geneval/evaluation_metadata.jsonl", "geneval/prompts/evaluation_metadata.jsonl"],
     expected: Expected::Counted { n: 553, of: Counted::GenevalPrompts },
     fetch: "prompts/evaluation_metadata.jsonl from djghosh13/geneval \
-            (https://raw.githubusercontent.com/djghosh13/geneval/main/prompts/evaluation_metadata.jsonl)",
+            (https://raw.githubusercontent.com/djghosh13/geneval/af4902f24d3ca90ebbb446dd9891a59e0f82725f/prompts/evaluation_metadata.jsonl)",
     source: Source {
-        url: "https://raw.githubusercontent.com/djghosh13/geneval/main/prompts/evaluation_metadata.jsonl",
+        url: "https://raw.githubusercontent.com/djghosh13/geneval/af4902f24d3ca90ebbb446dd9891a59e0f82725f/prompts/evaluation_metadata.jsonl",
         holds: Holds::Itself,
         place: "geneval/evaluation_metadata.jsonl",
     },
@@ -247,9 +247,9 @@ pub const DPG_PROMPTS: DataItem = DataItem {
     places: &["dpg_bench/dpg_bench.csv", "ELLA/dpg_bench/dpg_bench.csv"],
     expected: Expected::Counted { n: 1_065, of: Counted::DpgPrompts },
     fetch: "dpg_bench/dpg_bench.csv from TencentQQGYLab/ELLA \
-            (https://raw.githubusercontent.com/TencentQQGYLab/ELLA/main/dpg_bench/dpg_bench.csv)",
+            (https://raw.githubusercontent.com/TencentQQGYLab/ELLA/3c228f1dc6c4d3cad0a47493816151a419f14db3/dpg_bench/dpg_bench.csv)",
     source: Source {
-        url: "https://raw.githubusercontent.com/TencentQQGYLab/ELLA/main/dpg_bench/dpg_bench.csv",
+        url: "https://raw.githubusercontent.com/TencentQQGYLab/ELLA/3c228f1dc6c4d3cad0a47493816151a419f14db3/dpg_bench/dpg_bench.csv",
         holds: Holds::Itself,
         place: "dpg_bench/dpg_bench.csv",
     },
@@ -324,7 +324,7 @@ impl DataItem {
                 let (found, n_found) = content_digest(path)?;
                 found.as_str() == sha256 && n_found == n_bytes
             }
-            Expected::Images { n } => image_folder::names(path)?.len() == n,
+            Expected::Images { n } => image_folder::n_pictures(path, n)? == n,
             Expected::Counted { n, of } => of.count(path)? == n,
         })
     }
@@ -348,7 +348,7 @@ impl DataItem {
                 )
             }
             Expected::Images { n } => {
-                (format!("{n} images"), format!("{} images", image_folder::names(&path)?.len()))
+                (format!("{n} images"), format!("{} images", image_folder::n_pictures(&path, n)?))
             }
             Expected::Counted { n, of } => (of.words(n), of.words(of.count(&path)?)),
         };
@@ -383,6 +383,18 @@ impl DataItem {
             }
         }
         Ok(path)
+    }
+
+    /// What vouches for its content once it was found to be the item.
+    #[must_use]
+    pub fn vouched(&self) -> &'static str {
+        match self.expected {
+            Expected::Content { .. } => "as published",
+            Expected::Images { .. } => {
+                "digests unknown; as many pictures as published, each with a sound header"
+            }
+            Expected::Counted { .. } => "digest unknown; as many entries as published",
+        }
     }
 
     /// Uncompressed size, where it is published.

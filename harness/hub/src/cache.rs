@@ -33,6 +33,12 @@ impl HubCache {
         self.snapshots(revision).into_iter().map(|folder| folder.join(file)).find(|path| path.is_file())
     }
 
+    /// The snapshot that `path` is in.
+    pub(crate) fn snapshot_of(&self, path: &Path) -> Option<String> {
+        let inside = path.strip_prefix(self.folder.join("snapshots")).ok()?;
+        Some(inside.components().next()?.as_os_str().to_string_lossy().into_owned())
+    }
+
     /// Every snapshot: that of `revision` first, then the newest that was fetched (`main`), then the others by name.
     pub(crate) fn snapshots(&self, revision: &str) -> Vec<PathBuf> {
         let snapshots = self.folder.join("snapshots");

@@ -9,10 +9,12 @@ use std::{
 
 use specimen_catalog::entry::{Origin, PublishedFile};
 
+use specimen_foundation::bounded_read::read_text;
+
 use crate::{
     HubError, Places, Settings,
     cache::HubCache,
-    digest,
+    digest::{self, Vouched},
     request::{Answer, Client},
 };
 
@@ -34,10 +36,18 @@ pub struct Fetched {
     pub path: PathBuf,
     /// Whether it was here before.
     pub was_here: bool,
+    /// What vouches for its content.
+    pub vouched: Vouched,
+    /// The snapshot of the hub's cache that it is from, where the catalog names another commit and no digest.
+    pub snapshot: Option<String>,
 }
 
 /// What makes a partial file of one name another's.
 const PARTIAL: &str = "incomplete";
+/// What the note beside a partial file has at its end: which version of the content it is the beginning of.
+const VERSION: &str = "version";
+/// Bytes of such a note, at most.
+const MAX_VERSION_BYTES: u64 = 1 << 12;
 
 /// Fetches `file` where it is not here, and checks it in any case.
 ///
@@ -50,8 +60,13 @@ pub fn fetch(
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Fetched, HubError> {
     if let Some(path) = places.published(file) {
-        digest::check_published(&path, file)?;
-        return Ok(Fetched { path, was_here: true });
+        let snapshot = places.other_snapshot(file, &path);
+        let vouched = digest::vouched(&path, file, snapshot.as_deref(), places)?;
+        let snapshot = snapshot.filter(|_| vouched != Vouched::Published);
+        // The commit that the catalog names is fetched where it can be.
+        if snapshot.is_none() || settings.offline.is_some() {
+            return Ok(Fetched { path, was_here: true, vouched, snapshot });
+        }
     }
     if let Origin::ByHand { by_hand, place } = &file.origin {
         let place = places.place_of_copy(file).unwrap_or_else(|| PathBuf::from(place));
@@ -68,7 +83,7 @@ pub fn fetch(
         return Err(HubError::Offline { file: file.described(), variable, remedy });
     }
     let mut fetching = Fetching { name: &file.name, client: Client::new(settings), settings, progress };
-    let path = match &file.origin {
+    let (path, was_here) = match &file.origin {
         Origin::Hub { repo, revision } => {
             match (fetching.hub_file(file, places, repo, revision, &file.name), &file.instead) {
                 (Err(HubError::NotFound { .. }), Some(instead)) => {
@@ -83,12 +98,14 @@ pub fn fetch(
                 found: "no folder for it (set SPECIMEN_DATA)".to_owned(),
             })?;
             let sha256 = file.sha256.get().map(String::as_str);
-            fetching.content(&path, &Content { url, n_bytes: file.n_bytes.get().copied(), sha256 })?;
-            path
+            fetching
+                .content(&path, &Content { url, n_bytes: file.n_bytes.get().copied(), digest: sha256 })?;
+            (path, false)
         }
         Origin::ByHand { .. } => unreachable!("files without an address have been answered"),
     };
-    Ok(Fetched { path, was_here: false })
+    let vouched = digest::vouched(&path, file, None, places)?;
+    Ok(Fetched { path, was_here, vouched, snapshot: None })
 }
 
 /// Fetches what an address has, whose size and digest nobody publishes, to `path`; an earlier try is continued.
@@ -107,7 +124,7 @@ pub fn fetch_address(
     }
     let name = url.rsplit('/').next().unwrap_or(url);
     let mut fetching = Fetching { name, client: Client::new(settings), settings, progress };
-    fetching.content(path, &Content { url, n_bytes: None, sha256: None })
+    fetching.content(path, &Content { url, n_bytes: None, digest: None })
 }
 
 struct Fetching<'f> {
@@ -122,10 +139,12 @@ struct Fetching<'f> {
 struct Content<'c> {
     url: &'c str,
     n_bytes: Option<u64>,
-    sha256: Option<&'c str>,
+    /// Its SHA-256, the beginning of it, or git's digest.
+    digest: Option<&'c str>,
 }
 
 impl Fetching<'_> {
+    /// A file of the hub, and whether its content was here before.
     fn hub_file(
         &mut self,
         file: &PublishedFile,
@@ -133,7 +152,7 @@ impl Fetching<'_> {
         repo: &str,
         revision: &str,
         name: &str,
-    ) -> Result<PathBuf, HubError> {
+    ) -> Result<(PathBuf, bool), HubError> {
         let hub = places.hub.as_ref().ok_or_else(|| HubError::Answer {
             url: self.settings.endpoint.clone(),
             found: "no folder for its cache (set HF_HOME)".to_owned(),
@@ -165,28 +184,41 @@ impl Fetching<'_> {
         }
         let cache = HubCache::new(hub, repo);
         let blob = cache.blob(&etag);
-        if !blob.is_file() {
-            let stored = Some(etag.as_str()).filter(|etag| digest::is_sha256(etag));
-            let sha256 = file.sha256.get().map(String::as_str).or(stored);
-            self.content(&blob, &Content { url: &url, n_bytes, sha256 })?;
+        let stored = Some(etag.as_str()).filter(|etag| digest::is_digest(etag));
+        let digest = file.sha256.get().map(String::as_str).or(stored);
+        let n_bytes = n_bytes.or(file.n_bytes.get().copied());
+        let was_here = blob.is_file();
+        if was_here {
+            digest::check(&blob, n_bytes, digest, "it is damaged: remove it and fetch it again")?;
+        } else {
+            self.content(&blob, &Content { url: &url, n_bytes, digest })?;
         }
-        cache.link(revision, &commit, name, &etag)
+        Ok((cache.link(revision, &commit, name, &etag)?, was_here))
     }
 
     /// Brings the content to `path`, by way of a partial file beside it.
     fn content(&mut self, path: &Path, content: &Content<'_>) -> Result<(), HubError> {
-        let &Content { url, n_bytes, sha256 } = content;
+        let &Content { url, n_bytes, digest } = content;
         let folder = path.parent().expect("a file is in a folder");
         fs::create_dir_all(folder).map_err(HubError::io(folder, "cannot make the folder"))?;
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{PARTIAL}"));
-        let partial = path.with_file_name(name);
+        let partial = with_ending(path, PARTIAL);
+        let note = with_ending(&partial, VERSION);
         let mut have = partial.metadata().map_or(0, |meta| meta.len());
         if n_bytes.is_some_and(|whole| have > whole) {
             have = 0;
         }
         if n_bytes != Some(have) || have == 0 {
-            let answer = self.client.get(url, have)?;
+            let mut answer = self.client.get(url, have)?;
+            let is_same =
+                || read_text(&note, MAX_VERSION_BYTES).is_ok_and(|version| version == answer.version());
+            // Without a digest nothing else would find that two versions were put together.
+            if have > 0 && matches!(answer.status(), 206 | 416) && digest.is_none() && !is_same() {
+                have = 0;
+                answer = self.client.get(url, 0)?;
+            }
+            if have == 0 || answer.status() == 200 {
+                fs::write(&note, answer.version()).map_err(HubError::io(&note, "cannot write it"))?;
+            }
             let from = match (answer.status(), answer.header("content-range")) {
                 (206, Some(range)) if range.trim_start_matches("bytes ").starts_with(&format!("{have}-")) => {
                     have
@@ -209,10 +241,11 @@ impl Fetching<'_> {
                 return Err(HubError::BrokenOff { url: url.to_owned(), reason, n_bytes: n_here });
             }
         }
-        self.keep(&partial, path, &Content { url, n_bytes, sha256 })
+        self.keep(&partial, path, content)
     }
 
-    /// Writes what comes behind the `from` bytes of `partial`; how many are there then.
+    /// Writes what comes behind the `from` bytes of `partial`; how many are there then, one block more than announced at
+    /// most.
     fn receive(
         &mut self,
         partial: &Path,
@@ -235,6 +268,9 @@ impl Fetching<'_> {
                     out.write_all(&block[..n]).map_err(write)?;
                     n_here += n as u64;
                     (self.progress)(&Progress { file: self.name, n_done: n_here, n_total });
+                    if n_total.is_some_and(|whole| n_here > whole) {
+                        break;
+                    }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -250,7 +286,17 @@ impl Fetching<'_> {
     /// Checks the partial file and gives it its name; a wrong one is removed, so that the next try begins anew.
     fn keep(&self, partial: &Path, path: &Path, content: &Content<'_>) -> Result<(), HubError> {
         let remedy = "it was removed: fetch it again, and report it to its publisher if it stays so";
-        let checked = digest::check(partial, content.n_bytes, content.sha256, remedy);
+        let checked = match no_content(partial)? {
+            None => digest::check(partial, content.n_bytes, content.digest, remedy),
+            Some(found) => Err(HubError::Mismatch {
+                path: path.to_owned(),
+                expected: "the published file".to_owned(),
+                found: found.to_owned(),
+                remedy: format!("it was removed: see in a browser what {} asks for", content.url),
+            }),
+        };
+        // Without the note the content begins anew.
+        let _ = fs::remove_file(with_ending(partial, VERSION));
         if let Err(HubError::Mismatch { expected, found, remedy, .. }) = checked {
             fs::remove_file(partial).map_err(HubError::io(partial, "cannot remove it"))?;
             return Err(HubError::Mismatch { path: path.to_owned(), expected, found, remedy });
@@ -292,4 +338,27 @@ impl Fetching<'_> {
             _ => Err(HubError::Answer { url, found: format!("status {status}") }),
         }
     }
+}
+
+/// `path` with something behind its name.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{ending}"));
+    path.with_file_name(name)
+}
+
+/// What the file at `path` is, if it is what servers send in place of a file.
+fn no_content(path: &Path) -> Result<Option<&'static str>, HubError> {
+    let mut start = Vec::new();
+    let file = File::open(path).map_err(HubError::io(path, "cannot open it"))?;
+    file.take(1 << 10).read_to_end(&mut start).map_err(HubError::io(path, "cannot read it"))?;
+    let text = String::from_utf8_lossy(&start).trim_start_matches('\u{feff}').trim_start().to_lowercase();
+    let is = |beginning: &&str| text.starts_with(*beginning);
+    Ok(match () {
+        () if ["<!doctype html", "<html"].iter().any(is) => {
+            Some("a page of HTML, such as one that asks for a login")
+        }
+        () if text.starts_with("version https://git-lfs") => Some("a pointer of Git LFS"),
+        () => None,
+    })
 }

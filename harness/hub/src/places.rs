@@ -18,7 +18,10 @@ use specimen_foundation::folders::{
     cache_folder_by, data_folder, hub_cache_folder, user_cache_folder, variable,
 };
 
-use crate::cache::{HubCache, MAIN};
+use crate::{
+    cache::{HubCache, MAIN},
+    digest::is_digest,
+};
 
 /// Folder of weights below a folder of this program.
 const FOLDER: &str = "weights";
@@ -211,6 +214,14 @@ impl Places {
             }
         }
         candidates.into_iter().find(|path| path.is_file())
+    }
+
+    /// The snapshot of the hub's cache that `path`, which is `file`, is in, where the catalog names another commit.
+    #[must_use]
+    pub fn other_snapshot(&self, file: &PublishedFile, path: &Path) -> Option<String> {
+        let Origin::Hub { repo, revision } = &file.origin else { return None };
+        let found = HubCache::new(self.hub.as_ref()?, repo).snapshot_of(path)?;
+        (is_digest(revision) && found != *revision).then_some(found)
     }
 
     /// The folders that are looked into, in words.

@@ -1,6 +1,6 @@
 //! One request after the other, redirects followed by hand: the token goes to the hub and to nobody else.
 
-use std::{io::Read, time::Duration};
+use std::io::Read;
 
 use ureq::{Agent, http::Response};
 
@@ -55,13 +55,16 @@ impl<'s> Client<'s> {
     }
 
     fn once(&self, url: &str, is_head: bool, from: u64) -> Result<Response<ureq::Body>, HubError> {
-        let is_own = host(url) == host(&self.settings.endpoint);
+        // Scheme and host: what https protects is not sent in the clear.
+        let is_own = origin(url).eq_ignore_ascii_case(origin(&self.settings.endpoint));
+        let silence = Some(self.settings.silence);
         let mut config = Agent::config_builder()
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(30)))
-            .timeout_recv_response(Some(Duration::from_secs(60)))
+            .timeout_connect(silence)
+            .timeout_recv_response(silence)
+            .timeout_per_read(silence)
             .user_agent(concat!("specimen/", env!("CARGO_PKG_VERSION")));
         if ["127.0.0.1", "localhost", "[::1]"]
             .contains(&host(url).rsplit_once(':').map_or(host(url), |(name, _)| name))
@@ -96,6 +99,12 @@ impl Answer {
         self.response.headers().get(name)?.to_str().ok()
     }
 
+    /// What says whether it is the same content as another time: its ETag, or else when it was changed; empty where the server
+    /// says neither.
+    pub(crate) fn version(&self) -> String {
+        self.header("etag").or(self.header("last-modified")).unwrap_or_default().to_owned()
+    }
+
     /// The body, to its end.
     pub(crate) fn into_body(self) -> impl Read {
         self.response.into_body().into_reader()
@@ -106,6 +115,12 @@ impl Answer {
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
+}
+
+/// Scheme, host and port of an address.
+fn origin(url: &str) -> &str {
+    let before = url.split_once("://").map_or(0, |(scheme, _)| scheme.len() + 3);
+    &url[..before + host(url).len()]
 }
 
 /// `place` as seen from `url`.
@@ -128,6 +143,7 @@ mod tests {
     #[test]
     fn addresses_are_taken_apart_and_put_together() {
         assert_eq!(host("https://a.b:8/c?d"), "a.b:8");
+        assert_eq!((origin("https://a.b:8/c?d"), origin("a.b/c")), ("https://a.b:8", "a.b"));
         for (place, expected) in [
             ("http://x/y", "http://x/y"),
             ("/y", "https://a.b/y"),

@@ -1,6 +1,6 @@
 //! What the environment says about fetching, under the names that the hub's own tools use.
 
-use std::{ffi::OsString, fmt};
+use std::{ffi::OsString, fmt, time::Duration};
 
 /// How and where to fetch.
 #[derive(Clone, PartialEq, Eq)]
@@ -11,17 +11,20 @@ pub struct Settings {
     pub token: Option<String>,
     /// The variable that forbids to fetch: `SPECIMEN_OFFLINE` or `HF_HUB_OFFLINE`.
     pub offline: Option<&'static str>,
+    /// How long a server may be silent.
+    pub silence: Duration,
 }
 
 impl fmt::Debug for Settings {
     /// Without the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let token = self.token.as_ref().map(|_| "set");
-        let Self { endpoint, offline, .. } = self;
+        let Self { endpoint, offline, silence, .. } = self;
         f.debug_struct("Settings")
             .field("endpoint", endpoint)
             .field("token", &token)
             .field("offline", offline)
+            .field("silence", silence)
             .finish()
     }
 }
@@ -45,6 +48,7 @@ impl Settings {
             endpoint: endpoint.trim_end_matches('/').to_owned(),
             token: set("HF_TOKEN"),
             offline: OFFLINE.iter().find(is_yes).copied(),
+            silence: Duration::from_secs(60),
         }
     }
 }

@@ -9,8 +9,8 @@ use std::{
 
 use specimen_catalog::{Entry, entry::PublishedFile};
 use specimen_foundation::failure::{Failure, FailureKind};
-pub use specimen_hub::Places;
 use specimen_hub::{Found as File, HubError, digest::check_published, places::convert_command};
+pub use specimen_hub::{Places, digest::SOURCE_KEY};
 use specimen_weights::{Checkpoint, LoadError};
 use tch::Device;
 
@@ -18,9 +18,6 @@ use crate::{
     clip::tokenizer::{VOCABULARY, vocabulary_files},
     network::NetworkName,
 };
-
-/// Key under which a converted file names the SHA-256 of what it was made from.
-pub const SOURCE_KEY: &str = "source_sha256";
 
 /// What is known about where a file came from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod features;
 mod fetch;
 mod fetch_items;
 mod render;
+mod verify_files;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -16,6 +17,7 @@ use specimen_datasets::{
     manifest::{DataItem, ITEMS, Status},
 };
 use specimen_foundation::{folders::DATA_VARIABLE, names::suggestion};
+use specimen_hub::HubError;
 
 use crate::{
     args::Format,
@@ -45,7 +47,7 @@ pub enum DataCommand {
 /// What to check.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Keys from `specimen data list` [default: all, and absent files are no failure]
+    /// Keys and models from `specimen data list` [default: all keys, and absent files are no failure]
     pub keys: Vec<String>,
 }
 
@@ -61,6 +63,7 @@ struct DatasetLine {
 /// One file or folder.
 #[derive(Serialize)]
 struct ItemLine {
+    /// Key of an item, or the name of a model.
     key: &'static str,
     /// `ok`, `absent`, or `mismatch`: another content than the published one, or another number of images.
     status: &'static str,
@@ -169,7 +172,13 @@ fn human_item(line: &ItemLine) -> String {
 
 fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
     let root = data_root();
-    let lines: Vec<ItemLine> = wanted(&args.keys)?.iter().map(|item| verified(item, root.as_ref())).collect();
+    let (of_models, of_items): (Vec<&String>, Vec<&String>) =
+        args.keys.iter().partition(|key| entry::published_entry(key).is_ok());
+    let items = if args.keys.is_empty() { ITEMS.to_vec() } else { wanted(&of_items)? };
+    let mut lines: Vec<ItemLine> = items.iter().map(|item| verified(item, root.as_ref())).collect();
+    for name in of_models {
+        lines.extend(verify_files::verified(entry::published_entry(name).map_err(HubError::from)?)?);
+    }
     let is_bad = |line: &&ItemLine| match line.status {
         "mismatch" => true,
         "absent" => args.keys.iter().any(|key| key == line.key),
@@ -189,20 +198,21 @@ fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
     bad.map_or(Ok(()), |bad| Err(bad.into()))
 }
 
-/// The items with these keys, or all.
-fn wanted(keys: &[String]) -> Result<Vec<DataItem>, CliError> {
-    let item = |key: &String| {
-        ITEMS.into_iter().find(|item| item.key == *key).ok_or_else(|| {
-            CliError::Usage(format!("unknown key `{key}`, {}", suggestion(key, ITEMS.map(|item| item.key))))
-        })
+/// The items with these keys.
+fn wanted(keys: &[&String]) -> Result<Vec<DataItem>, CliError> {
+    let item = |key: &&String| {
+        let known = ITEMS.iter().map(|item| item.key);
+        let known = known.chain(entry::published().map(|entry| entry.name.as_str()));
+        let unknown = || CliError::Usage(format!("unknown key `{key}`, {}", suggestion(key, known)));
+        ITEMS.into_iter().find(|item| item.key == **key).ok_or_else(unknown)
     };
-    if keys.is_empty() { Ok(ITEMS.to_vec()) } else { keys.iter().map(item).collect() }
+    keys.iter().map(item).collect()
 }
 
 /// Whether an item is here as published: reads and digests a file, counts the images of a folder.
 fn verified(item: &DataItem, root: Option<&DataRoot>) -> ItemLine {
     let (status, detail) = match item.verify(root) {
-        Ok(Status::Present { path }) => ("ok", path.display().to_string()),
+        Ok(Status::Present { path }) => ("ok", format!("{} ({})", path.display(), item.vouched())),
         Ok(Status::Absent { remedy }) => ("absent", remedy),
         Ok(Status::Mismatch { path, expected, found, remedy }) => {
             ("mismatch", format!("{}: expected {expected}, found {found}; {remedy}", path.display()))

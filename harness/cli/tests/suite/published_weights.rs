@@ -177,10 +177,14 @@ fn answer(mut stream: &TcpStream, files: &BTreeMap<String, Vec<u8>>) {
     }
 }
 
-/// A name of content that is no SHA-256, as the hub gives small files.
+fn sha256(bytes: &[u8]) -> String {
+    specimen_foundation::digest::Digest::sha256_of(bytes).as_str().to_owned()
+}
+
+/// A name of content that is no digest of it, as a mirror may give.
 fn name_of(bytes: &[u8]) -> String {
     let sum = bytes.iter().fold(7_u64, |sum, &byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
-    format!("{sum:040x}")
+    format!("{sum:032x}")
 }
 
 /// Runs with the environment of the hub, and no other.
@@ -218,9 +222,47 @@ fn a_model_is_fetched_converted_and_found_again_without_the_net() {
     assert!(files.iter().all(|file| file["status"] == "here"), "{answer}");
     assert_eq!(files[1]["path"], converted.canonicalize().unwrap().to_str().unwrap());
 
+    assert!(files[0]["content"].as_str().unwrap().contains("the same as when it was first seen"), "{answer}");
+    assert!(files[1]["content"].as_str().unwrap().starts_with("digest unknown; converted from "), "{answer}");
+
+    let verify = ["data", "verify", "anole-7b-drafter"];
+    let verified = run_with(&desk, &verify, &[]);
+    assert_eq!(
+        (verified.code, verified.out.matches("anole-7b-drafter       ok ").count()),
+        (0, 2),
+        "{}",
+        verified.out
+    );
+    let config = files[0]["path"].as_str().unwrap();
+    std::fs::write(config, "{ }").unwrap();
+    let verified = run_with(&desk, &verify, &[]);
+    assert_eq!(verified.code, 4, "{}", verified.out);
+    assert!(
+        verified.out.contains("mismatch") && verified.out.contains("when it was first seen here"),
+        "{}",
+        verified.out
+    );
+
     let listed = run_with(&desk, &["data", "list"], &[]);
     let words = |line: &str| line.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
     assert!(listed.out.lines().any(|line| words(line) == "anole-7b-drafter 2 of 2"), "{}", listed.out);
+}
+
+#[test]
+fn a_file_that_is_no_weights_is_not_read_again_at_every_fetch() {
+    let desk = Desk::as_data_folder();
+    let path = |file: &str| format!("/jadohu/anole_drafter/resolve/main/{file}");
+    let fetch = ["data", "fetch", "anole-7b-drafter"];
+    let fetched = |weights: &[u8]| {
+        let files = [("config.json", &b"{}"[..]), ("pytorch_model.bin", weights)];
+        let files = files.map(|(name, bytes)| (path(name), bytes.to_vec()));
+        run_with(&desk, &fetch, &[("HF_ENDPOINT", &serve(BTreeMap::from(files)))])
+    };
+    let ran = fetched(b"{\"error\": \"log in\"}");
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    assert!(ran.err.contains("it was removed"), "{}", ran.err);
+    let ran = fetched(&std::fs::read(fixture("state_dict.bin")).unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.err);
 }
 
 #[test]
@@ -288,11 +330,20 @@ fn datasets_are_fetched_unpacked_and_checked() {
         }
         zip.finish().unwrap().into_inner()
     };
-    let photos = zipped(&mut (0..5000).map(|n| (format!("val2017/{n:012}.jpg"), vec![7])));
+    let mut picture = std::io::Cursor::new(Vec::new());
+    image::RgbImage::new(8, 8).write_to(&mut picture, image::ImageFormat::Jpeg).unwrap();
+    let picture = picture.into_inner();
+    let mut named = (0..5000).map(|n| (format!("val2017/{n:012}.jpg"), picture.clone()));
+    let photos = zipped(&mut named);
+    let photos_sha256 = sha256(&photos);
+    let texts = zipped(&mut (0..5000).map(|n| (format!("val2017/{n:012}.jpg"), b"a text".to_vec())));
     let captions =
         zipped(&mut [("annotations/captions_val2017.json".to_owned(), b"{}".to_vec())].into_iter());
     let address = serve(BTreeMap::from([
-        ("/google-research/parti/main/PartiPrompts.tsv".to_owned(), prompts),
+        (
+            "/google-research/parti/5a657978134374ce28973948331b319adef164bd/PartiPrompts.tsv".to_owned(),
+            prompts,
+        ),
         ("/zips/val2017.zip".to_owned(), photos),
         ("/annotations/annotations_trainval2017.zip".to_owned(), captions),
     ]));
@@ -310,6 +361,21 @@ fn datasets_are_fetched_unpacked_and_checked() {
         0,
         "archives go when they are unpacked"
     );
+    let content = |answer: &serde_json::Value, at: usize| {
+        answer["datasets"][at]["content"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(content(&fetched, 0), "as published");
+    let unknown = format!("val2017.zip: digest unknown; SHA-256 is {photos_sha256}");
+    assert!(content(&fetched, 1).ends_with(&unknown), "{fetched}");
+    // What nobody vouches for is compared with the first time.
+    std::fs::remove_dir_all(desk.path("coco/val2017")).unwrap();
+    let again = desk.json(&["data", "fetch", "coco2017-val-photos", "--mirror", &address]);
+    assert!(content(&again, 0).contains("the same as when it was first seen"), "{again}");
+    let lying = serve(BTreeMap::from([("/zips/val2017.zip".to_owned(), texts)]));
+    let elsewhere = Desk::as_data_folder();
+    let refused = ["expected a picture", "it was removed"];
+    elsewhere.fails(&["data", "fetch", "coco2017-val-photos", "--mirror", &lying], 4, &refused);
+    assert!(!elsewhere.path("coco/val2017").exists());
     // The prompts of a spec come with what else it needs.
     let of_spec = Desk::as_data_folder();
     let stub = std::fs::read_to_string(spec("ci/stub.toml")).unwrap();
@@ -321,7 +387,25 @@ fn datasets_are_fetched_unpacked_and_checked() {
 
     // Another file under the publisher's name is not kept as data.
     let wrong = ["data", "fetch", "coco2017-captions", "--mirror", &address];
-    desk.fails(&wrong, 4, &["captions_val2017.json: not what was published"]);
+    desk.fails(&wrong, 4, &["captions_val2017.json has other content", "it was removed"]);
+    assert_eq!(std::fs::read_dir(desk.path("downloads")).unwrap().count(), 0, "it is not read again");
+    let page = serve(BTreeMap::from([
+        ("/annotations/annotations_trainval2017.zip".to_owned(), b"{\"error\": \"log in\"}".to_vec()),
+        (
+            "/djghosh13/geneval/af4902f24d3ca90ebbb446dd9891a59e0f82725f/prompts/evaluation_metadata.jsonl"
+                .to_owned(),
+            b"<html>log in".to_vec(),
+        ),
+        (
+            "/TencentQQGYLab/ELLA/3c228f1dc6c4d3cad0a47493816151a419f14db3/dpg_bench/dpg_bench.csv"
+                .to_owned(),
+            b"log in".to_vec(),
+        ),
+    ]));
+    for name in ["coco2017-captions", "coco2017-instances", "geneval", "dpg-bench"] {
+        desk.fails(&["data", "fetch", name, "--mirror", &page], 4, &["the published file", "it was removed"]);
+        assert_eq!(std::fs::read_dir(desk.path("downloads")).unwrap().count(), 0, "{name}");
+    }
     let elsewhere = Desk::new();
     elsewhere.fails(&["data", "fetch", "parti"], 2, &["no data folder; set SPECIMEN_DATA"]);
 }

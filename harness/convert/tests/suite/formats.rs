@@ -135,8 +135,7 @@ fn safetensors_are_told_by_their_brace_whatever_bytes_the_length_of_the_header_h
         let header = format!("{header:width$}", width = length as usize);
         let bytes = [&length.to_le_bytes()[..], header.as_bytes(), &[3, 4]].concat();
         std::fs::write(&path, bytes).unwrap();
-        let (report, found) =
-            convert(&path, &plain()).unwrap_or_else(|error| panic!("{length:#x}: {error}"));
+        let (report, found) = convert(&path, &plain()).unwrap_or_else(|error| panic!("{length:#x}: {error}"));
         assert_eq!((report.format, found["x"].2.as_slice()), ("safetensors", &[3, 4][..]), "{length:#x}");
     }
     // Cut off it is a damaged file of this kind, and still no pickle.

@@ -1,31 +1,35 @@
 //! What is fetched, resumed, refused and checked.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use sha2::{Digest, Sha256};
 use specimen_catalog::entry::{Known, Origin, PublishedFile};
 use specimen_hub::{
     HubError, Places, Settings,
+    digest::Vouched,
     fetch::{Fetched, fetch, fetch_address},
 };
 
 use crate::server::{COMMIT, Served, Server};
 
-struct Desk {
-    server: Server,
-    folder: tempfile::TempDir,
-    settings: Settings,
+pub(crate) struct Desk {
+    pub(crate) server: Server,
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) settings: Settings,
 }
 
-const NAME: &str = "part/weights.safetensors";
-const URL: &str = "/owner/name/resolve/main/part/weights.safetensors";
-const CONTENT: &[u8] = b"eight bytes and some more, so that there is something to cut off";
+pub(crate) const NAME: &str = "part/weights.safetensors";
+pub(crate) const URL: &str = "/owner/name/resolve/main/part/weights.safetensors";
+pub(crate) const CONTENT: &[u8] = b"eight bytes and some more, so that there is something to cut off";
 
-fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn hub_file() -> PublishedFile {
+pub(crate) fn hub_file() -> PublishedFile {
     PublishedFile {
         name: NAME.to_owned(),
         instead: None,
@@ -37,13 +41,14 @@ fn hub_file() -> PublishedFile {
 }
 
 impl Desk {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let server = Server::start();
-        let settings = Settings { endpoint: server.address.clone(), token: None, offline: None };
+        let silence = Duration::from_secs(30);
+        let settings = Settings { endpoint: server.address.clone(), token: None, offline: None, silence };
         Self { server, folder: tempfile::tempdir().unwrap(), settings }
     }
 
-    fn places(&self) -> Places {
+    pub(crate) fn places(&self) -> Places {
         Places {
             own: vec![self.folder.path().join("data")],
             hub: Some(self.folder.path().join("hub")),
@@ -51,23 +56,23 @@ impl Desk {
         }
     }
 
-    fn fetch(&self, file: &PublishedFile) -> Result<Fetched, HubError> {
+    pub(crate) fn fetch(&self, file: &PublishedFile) -> Result<Fetched, HubError> {
         fetch(file, &self.places(), &self.settings, &mut |_| {})
     }
 
     /// A file of an address of this server.
-    fn url_file(&self, digest: &str) -> PublishedFile {
+    pub(crate) fn url_file(&self, digest: &str) -> PublishedFile {
         let url = format!("{}/models/net.pth", self.server.address);
         let sha256 = Known::Is(digest.to_owned());
         PublishedFile { name: "net.pth".to_owned(), origin: Origin::Url { url }, sha256, ..hub_file() }
     }
 
-    fn in_cache(&self, path: &str) -> PathBuf {
+    pub(crate) fn in_cache(&self, path: &str) -> PathBuf {
         self.folder.path().join("hub/models--owner--name").join(path)
     }
 
     #[track_caller]
-    fn refused(&self, file: &PublishedFile, parts: &[&str]) {
+    pub(crate) fn refused(&self, file: &PublishedFile, parts: &[&str]) {
         let error = self.fetch(file).unwrap_err().to_string();
         for part in parts {
             assert!(error.contains(part), "`{part}` is not in `{error}`");
@@ -75,7 +80,7 @@ impl Desk {
     }
 }
 
-fn bytes(path: &Path) -> Vec<u8> {
+pub(crate) fn bytes(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
@@ -83,7 +88,8 @@ fn bytes(path: &Path) -> Vec<u8> {
 fn a_whole_file_lies_in_the_hubs_layout_and_is_not_fetched_again() {
     let desk = Desk::new();
     desk.server.put(URL, Served::new(CONTENT, &sha256(CONTENT)));
-    let Fetched { path, was_here } = desk.fetch(&hub_file()).unwrap();
+    let Fetched { path, was_here, vouched, .. } = desk.fetch(&hub_file()).unwrap();
+    assert_eq!(vouched, Vouched::Hub);
     assert!(!was_here);
     assert_eq!(path, desk.in_cache(&format!("snapshots/{COMMIT}/{NAME}")));
     assert_eq!(bytes(&path), CONTENT);
@@ -218,7 +224,8 @@ fn offline_a_cache_that_is_there_is_enough_and_nothing_is_asked() {
     }
     std::fs::write(&blob, CONTENT).unwrap();
     std::os::unix::fs::symlink(&blob, &link).unwrap();
-    assert_eq!(desk.fetch(&hub_file()).unwrap(), Fetched { path: link, was_here: true });
+    let found = Fetched { path: link, was_here: true, vouched: Vouched::Hub, snapshot: None };
+    assert_eq!(desk.fetch(&hub_file()).unwrap(), found);
     std::fs::write(&blob, "damaged").unwrap();
     desk.refused(&hub_file(), &["expected SHA-256", "remove it and fetch it again"]);
     assert_eq!(desk.server.asked(), Vec::<String>::new());

@@ -4,4 +4,5 @@
 
 mod fetching;
 mod finding;
+mod lies;
 mod server;

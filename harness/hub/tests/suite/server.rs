@@ -6,6 +6,7 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
+    time::Duration,
 };
 
 /// What the server does with one file.
@@ -21,12 +22,28 @@ pub(crate) struct Served {
     /// Sends elsewhere for the content, as the hub does for large files.
     pub(crate) redirect: Option<String>,
     pub(crate) ignores_ranges: bool,
+    /// Does not say how many bytes there are.
+    pub(crate) hides_length: bool,
+    /// Says nothing for so long where it would hang up; from the start if `at_most` is 0.
+    pub(crate) silence: Duration,
+    /// When it was changed, in place of an ETag.
+    pub(crate) modified: Option<&'static str>,
 }
 
 impl Served {
     pub(crate) fn new(bytes: impl Into<Vec<u8>>, etag: &str) -> Self {
         let (bytes, etag) = (bytes.into(), etag.to_owned());
-        Self { bytes, etag, status: None, at_most: None, redirect: None, ignores_ranges: false }
+        Self {
+            bytes,
+            etag,
+            status: None,
+            at_most: None,
+            redirect: None,
+            ignores_ranges: false,
+            hides_length: false,
+            silence: Duration::ZERO,
+            modified: None,
+        }
     }
 }
 
@@ -83,10 +100,16 @@ fn answer(stream: &TcpStream, files: &Files, log: &Mutex<Vec<String>>) {
     }
     log.lock().unwrap().push(noted);
     let file = files.lock().unwrap().get(path).cloned();
+    let silence = file.as_ref().map_or(Duration::ZERO, |file| file.silence);
+    let is_mute = file.as_ref().is_some_and(|file| file.at_most == Some(0));
     let (head, body) = respond(file, method == "HEAD", headers.get("range").map(String::as_str));
     let mut out = stream;
+    if is_mute {
+        thread::sleep(silence);
+    }
     // A client that has heard enough hangs up, which is its right.
     let _ = out.write_all(head.as_bytes()).and_then(|()| out.write_all(&body));
+    thread::sleep(silence);
 }
 
 fn respond(file: Option<Served>, is_head: bool, range: Option<&str>) -> (String, Vec<u8>) {
@@ -98,7 +121,11 @@ fn respond(file: Option<Served>, is_head: bool, range: Option<&str>) -> (String,
         return plain(status);
     }
     let whole = file.bytes.len();
-    let about = format!("etag: \"{}\"\r\nx-repo-commit: {COMMIT}\r\nconnection: close\r\n", file.etag);
+    let version = match file.modified {
+        Some(date) => format!("last-modified: {date}"),
+        None => format!("etag: \"{}\"", file.etag),
+    };
+    let about = format!("{version}\r\nx-repo-commit: {COMMIT}\r\nconnection: close\r\n");
     if let Some(place) = &file.redirect {
         let linked = format!("x-linked-etag: \"{}\"\r\nx-linked-size: {whole}\r\n", file.etag);
         let head = format!("HTTP/1.1 302 X\r\nlocation: {place}\r\ncontent-length: 0\r\n{linked}{about}\r\n");
@@ -114,7 +141,9 @@ fn respond(file: Option<Served>, is_head: bool, range: Option<&str>) -> (String,
         }
         None => (200, String::new(), &file.bytes[..]),
     };
-    let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n{range}{about}\r\n", body.len());
+    let length =
+        if file.hides_length { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+    let head = format!("HTTP/1.1 {status} X\r\n{length}{range}{about}\r\n");
     let sent = file.at_most.map_or(body.len(), |most| most.min(body.len()));
     (head, if is_head { Vec::new() } else { body[..sent].to_vec() })
 }

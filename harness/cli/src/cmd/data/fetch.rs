@@ -12,15 +12,23 @@ use specimen_datasets::{
     manifest::{DataItem, ITEMS, items_of},
 };
 use specimen_experiments::{estimate::Missing, parse::SpecText, prompts, spec::Spec};
-use specimen_foundation::names::suggestion;
+use specimen_foundation::{
+    failure::{Failure, FailureKind},
+    names::suggestion,
+};
 use specimen_hub::{
     Found, HubError, Settings,
+    digest::{Vouched, discard},
     fetch::{Fetched, fetch as fetch_file},
 };
 
 use crate::{
     args::Format,
-    cmd::{byte_progress::ByteProgress, convert::converted, data::fetch_items},
+    cmd::{
+        byte_progress::ByteProgress,
+        convert::converted,
+        data::{fetch_items, verify_files},
+    },
     console::{Console, answer, answer_json},
     exit::CliError,
     requirements,
@@ -75,6 +83,8 @@ struct FileLine {
     /// `here`, `fetched` or `converted`.
     status: &'static str,
     path: String,
+    /// What vouches for its content.
+    content: String,
 }
 
 /// One file or folder of a dataset.
@@ -84,6 +94,8 @@ struct ItemLine {
     /// `here` or `fetched`.
     status: &'static str,
     path: String,
+    /// What vouches for its content.
+    content: String,
 }
 
 /// Data that is not here.
@@ -121,9 +133,9 @@ pub(super) fn fetch(args: &FetchArgs, console: &Console) -> anyhow::Result<()> {
     let mut answered = FetchAnswer { schema: 1, ..FetchAnswer::default() };
     for (index, item) in items.iter().enumerate() {
         match fetch_items::brought(item, root.as_ref(), args.mirror.as_deref(), console) {
-            Ok((path, was_here)) => {
-                let status = if was_here { "here" } else { "fetched" };
-                answered.datasets.push(ItemLine { key: item.key, status, path: path.display().to_string() });
+            Ok((path, status, content)) => {
+                let path = path.display().to_string();
+                answered.datasets.push(ItemLine { key: item.key, status, path, content });
             }
             Err(error) if index < n_named => return Err(error),
             // What a spec needs besides is fetched all the same, and this is listed as missing.
@@ -232,28 +244,44 @@ fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Option<Missing> {
 /// Makes `file` ready to be read.
 fn brought(file: &'static PublishedFile, no_convert: bool, console: &Console) -> anyhow::Result<FileLine> {
     let places = requirements::places();
-    let line = |status, path: &std::path::Path| FileLine {
+    let line = |status, path: &std::path::Path, content| FileLine {
         file: &file.name,
         status,
         path: path.display().to_string(),
+        content,
     };
     if let (Some(_), Found::Ready(path)) = (&file.converted, places.find(file)) {
-        return Ok(line("here", &path));
+        let content = verify_files::content(file, &path, &places)?;
+        return Ok(line("here", &path, content));
     }
     let settings = Settings::of_environment(|name| std::env::var_os(name));
     let mut shown = ByteProgress::new(console, format!("fetching {}", file.name));
     let fetched = fetch_file(file, &places, &settings, &mut |progress| {
         shown.reached(progress.n_done, progress.n_total)
     });
-    let Fetched { path, was_here } = fetched.map_err(|error| error.of_download(file, &places))?;
+    let fetched = fetched.map_err(|error| error.of_download(file, &places))?;
+    let content = verify_files::described(file, &fetched.vouched, fetched.snapshot.as_deref());
+    let Fetched { path, was_here, vouched, .. } = fetched;
     match places.find(file) {
         Found::Unconverted { path, to } if !no_convert => {
             let options =
                 Options { recipe: None, dtype: None, key: None, inert: &[], limits: Limits::PUBLISHED };
-            converted(&path, &to, &options, console)?;
-            Ok(line("converted", &to))
+            match converted(&path, &to, &options, console) {
+                Ok(_) => Ok(line("converted", &to, content)),
+                // Nobody vouches for what came a moment ago: it is not to be read again every time.
+                Err(error)
+                    if !was_here
+                        && matches!(vouched, Vouched::Nobody(_))
+                        && error.kind() == Some(FailureKind::Missing) =>
+                {
+                    discard(&path, file, &places)?;
+                    let why = format!("{error:#}; it was removed, and nothing says what it must contain");
+                    Err(CliError::Missing(why).into())
+                }
+                Err(error) => Err(error.into()),
+            }
         }
-        _ => Ok(line(if was_here { "here" } else { "fetched" }, &path)),
+        _ => Ok(line(if was_here { "here" } else { "fetched" }, &path, content)),
     }
 }
 
@@ -262,12 +290,12 @@ fn human(answered: &FetchAnswer) -> String {
     // A model of which nothing could be fetched is among the missing.
     for ModelLine { model, licence, files } in answered.models.iter().filter(|line| !line.files.is_empty()) {
         text.push_str(&format!("{model} (licence: {licence})\n"));
-        for FileLine { file, status, path } in files {
-            text.push_str(&format!("  {status:<9}  {file}  {path}\n"));
+        for FileLine { file, status, path, content } in files {
+            text.push_str(&format!("  {status:<9}  {file}  {path}  ({content})\n"));
         }
     }
-    for ItemLine { key, status, path } in &answered.datasets {
-        text.push_str(&format!("{key}\n  {status:<9}  {path}\n"));
+    for ItemLine { key, status, path, content } in &answered.datasets {
+        text.push_str(&format!("{key}\n  {status:<9}  {path}  ({content})\n"));
     }
     for FailedLine { model, why, .. } in &answered.failed {
         text.push_str(&format!("  missing    {model}: {why}\n"));
