@@ -21,7 +21,7 @@ use crate::{
         llamagen::{self, LlamaGen, LlamaGenConfig, LlamaGenWeights},
         stub, tiny,
     },
-    files::published_files::places,
+    files::published_files::{compared, places},
     heads::{described_head::HeadKind, head_sources::OpenedHeads, llama_heads::Headed},
     llama::image_llama::StackShape,
     picture::vq16::Vq16Config,
@@ -111,6 +111,7 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
         }
         places.given = Some(Given::of(model, path.clone()));
     }
+    let odd = if is_made { Vec::new() } else { compared(&places, model)? };
     let mut loaded = match target.family {
         Family::Tiny => tiny::embedded(kind, device, Box::new(encode_caption))?,
         Family::Stub => stub::open(kind, device)?,
@@ -163,6 +164,7 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
         loaded.weights.extend(opened.weights);
         loaded.warnings.extend(opened.warnings);
     }
+    loaded.warnings.extend(odd);
     let (steps, why) = steps_on(device, options.graphs, cuda_graph::available);
     loaded.steps = steps;
     // The same for every model: a user reads it once.

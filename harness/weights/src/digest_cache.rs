@@ -48,12 +48,26 @@ impl DigestCache {
     /// # Errors
     /// A file that cannot be looked at. A folder that cannot be written costs only time.
     pub fn digest(&self, file: &File, path: &Path, bytes: &[u8]) -> io::Result<String> {
+        self.digest_by("", file, path, || Ok(blake3::hash(bytes).to_hex().to_string()))
+    }
+
+    /// The digest of another `kind` that `made` takes of `file` at `path`.
+    ///
+    /// # Errors
+    /// As [`Self::digest`], and of `made`.
+    pub fn digest_by(
+        &self,
+        kind: &str,
+        file: &File,
+        path: &Path,
+        made: impl FnOnce() -> io::Result<String>,
+    ) -> io::Result<String> {
         let before = file.metadata()?;
-        let kept = self.place(path, &before)?;
+        let kept = self.place(kind, path, &before)?;
         if let Some(known) = kept.as_deref().and_then(read) {
             return Ok(known);
         }
-        let digest = blake3::hash(bytes).to_hex().to_string();
+        let digest = made()?;
         let after = file.metadata()?;
         let is_settled = SystemTime::now().duration_since(after.modified()?).is_ok_and(|age| age >= SETTLED);
         if let Some(place) = kept.filter(|_| is_settled && identity(&before) == identity(&after)) {
@@ -64,10 +78,10 @@ impl DigestCache {
     }
 
     /// Where the digest of the file at `path` is kept, if it is.
-    fn place(&self, path: &Path, meta: &Metadata) -> io::Result<Option<PathBuf>> {
+    fn place(&self, kind: &str, path: &Path, meta: &Metadata) -> io::Result<Option<PathBuf>> {
         let Some(folder) = self.folder.as_ref().filter(|_| meta.len() >= self.from) else { return Ok(None) };
         let path = fs::canonicalize(path)?;
-        let key = format!("{}\0{:?}", path.display(), identity(meta));
+        let key = format!("{}\0{:?}{kind}", path.display(), identity(meta));
         Ok(Some(folder.join(blake3::hash(key.as_bytes()).to_hex().as_str())))
     }
 }

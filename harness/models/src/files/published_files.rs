@@ -3,12 +3,13 @@
 
 use std::{
     env,
+    fs::File,
     path::{Path, PathBuf},
 };
 
-use specimen_catalog::{Part, part::INDEX};
-use specimen_hub::Places;
-use specimen_weights::LoadError;
+use specimen_catalog::{Entry, Part, entry, entry::Origin, part::INDEX};
+use specimen_hub::{Found, HubError, Places, digest};
+use specimen_weights::{DigestCache, LoadError};
 
 use crate::seam::model_error::ModelError;
 
@@ -40,6 +41,47 @@ pub fn find_all(places: &Places, model: &str, parts: &[&Part]) -> Result<Vec<Vec
     }
     let parts = missing.iter().map(|part| part.role.as_str()).collect::<Vec<_>>().join(", ");
     Err(ModelError::Unfetched { model: model.into(), parts, looked: places.described() })
+}
+
+/// Compares the published files of `model`, of what it needs and of its heads, as far as they are here, with the sizes and
+/// digests that are known of them; what was converted by the digest of its source. Returns a sentence for each that is not of
+/// the commit that the catalog names. What a user names is not looked at.
+///
+/// # Errors
+/// A file of another size or digest, or that cannot be read.
+pub fn compared(places: &Places, model: &'static Entry) -> Result<Vec<String>, ModelError> {
+    let digests = DigestCache::of_environment();
+    let kept = |path: &Path, like: &str| {
+        digests.digest_by("sha256", &File::open(path)?, path, || digest::of_file(path, like))
+    };
+    let heads = model.published_heads().into_iter().filter_map(|(_, _, head)| entry(head).ok());
+    let mut odd = Vec::new();
+    for of in model.with_needs().into_iter().chain(heads) {
+        let given = |name: &String| {
+            of.parts.iter().any(|part| part.fetched.contains(name) && places.given_for(part).is_some())
+        };
+        for file in of.files.iter().filter(|file| !given(&file.name)) {
+            let Found::Ready(path) = places.find(file) else { continue };
+            if file.converted.as_ref().is_some_and(|converted| path.ends_with(converted)) {
+                match digest::check_source(&path, file) {
+                    // Whoever loads it says what is wrong with it.
+                    Ok(_) | Err(HubError::Io { .. }) => continue,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            digest::check_published_by(&path, file, &kept)?;
+            if let (Some(found), Origin::Hub { revision, .. }, None) =
+                (places.other_snapshot(file, &path), &file.origin, file.sha256.get())
+            {
+                odd.push(format!(
+                    "{} is of commit {found}, the catalog names {revision}: `specimen data fetch {}` fetches that one",
+                    file.described(),
+                    of.name
+                ));
+            }
+        }
+    }
+    Ok(odd)
 }
 
 /// The ways in which the files of a part can be named.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use specimen_foundation::failure::{Failure, FailureKind};
+use specimen_hub::HubError;
 use specimen_weights::LoadError;
 
 /// A prompt or a request that a model cannot serve.
@@ -11,6 +12,9 @@ pub enum ModelError {
     /// Weights that cannot be loaded.
     #[error(transparent)]
     Weights(#[from] LoadError),
+    /// Published files that are here and are not what was published.
+    #[error(transparent)]
+    Published(#[from] HubError),
     /// A prompt the model does not take.
     #[error("model `{model}` cannot take the prompt: {reason}")]
     Prompt {
@@ -108,6 +112,7 @@ pub enum ModelError {
 impl Failure for ModelError {
     fn kind(&self) -> Option<FailureKind> {
         Some(match self {
+            Self::Published(error) => return error.kind(),
             Self::Weights(_) | Self::Unfetched { .. } | Self::Given { .. } => FailureKind::Missing,
             Self::Prompt { .. } | Self::Unknown { .. } => FailureKind::Usage,
             Self::Drafter { .. } | Self::Sampling { .. } | Self::NoFiles { .. } | Self::NotMade { .. } => {

@@ -9,6 +9,7 @@ mod support;
 
 mod batch;
 mod catalog;
+mod compared_files;
 mod coupled_seeds;
 mod decoding;
 mod distributions;

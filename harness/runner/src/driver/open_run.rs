@@ -42,13 +42,13 @@ impl Opening<'_> {
     pub(super) fn open(
         &self,
         prompts: &PromptSet,
-        weights: Vec<WeightsDigest>,
+        (weights, notes): (Vec<WeightsDigest>, Vec<String>),
     ) -> Result<(RunDir, Lock), RunError> {
         let spec = serde_json::to_value(&self.plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
         let datasets = vec![dataset_of(prompts)?];
         match self.options.out.join("manifest.json").exists() {
             true => self.reopen(spec, datasets, &weights),
-            false => self.create(spec, datasets, weights),
+            false => self.create(spec, datasets, (weights, notes)),
         }
     }
 
@@ -107,7 +107,7 @@ impl Opening<'_> {
         &self,
         spec: Value,
         datasets: Vec<DatasetDigest>,
-        weights: Vec<WeightsDigest>,
+        (weights, weights_notes): (Vec<WeightsDigest>, Vec<String>),
     ) -> Result<(RunDir, Lock), RunError> {
         let Self { plan, file, options, disk, .. } = *self;
         let run = disk.write(|| Ok(RunDir::create(options.out)?))?;
@@ -123,6 +123,7 @@ impl Opening<'_> {
             plan_digest: file.digest.clone(),
             git: options.git.clone(),
             weights,
+            weights_notes,
             datasets,
             hardware: machine::hardware(&plan.spec),
             software: machine::software(),

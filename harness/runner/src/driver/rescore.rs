@@ -83,7 +83,8 @@ pub fn rescore(
     }
     let mut models = Models::of(&plan.spec, data_root.cloned());
     let asks_model = plan.spec.metrics.iter().any(asks_model);
-    let weights = if asks_model { weights_of(&plan, &mut models, true, &report)? } else { manifest.weights };
+    let weights =
+        if asks_model { weights_of(&plan, &mut models, true, &report)?.0 } else { manifest.weights };
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     let renew = |spec| renew_manifest(run, Renewal { spec, weights: &weights, larger: None }, disk, &report);
     renew(spec)?;

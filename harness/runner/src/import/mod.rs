@@ -189,6 +189,7 @@ fn manifest(
         plan_digest: file.digest.clone(),
         git: import.git.clone(),
         weights: Vec::new(),
+        weights_notes: Vec::new(),
         datasets: vec![DatasetDigest {
             name: plan.dataset.clone(),
             digest: blake3.clone(),

@@ -31,6 +31,9 @@ pub struct Manifest {
     pub git: Git,
     /// Files of weights that were loaded.
     pub weights: Vec<WeightsDigest>,
+    /// What is odd about them, such as another commit than the one that the catalog names; absent where nothing is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights_notes: Vec<String>,
     /// Datasets that were read.
     pub datasets: Vec<DatasetDigest>,
     /// The machine.

@@ -37,6 +37,7 @@ fn manifest() -> Manifest {
             file: "t.safetensors".into(),
             blake3: digest.clone(),
         }],
+        weights_notes: vec!["another commit".into()],
         datasets: vec![DatasetDigest {
             name: "scenes-val".into(),
             digest: digest.clone(),
