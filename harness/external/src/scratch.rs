@@ -12,10 +12,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use specimen_foundation::whole_file::SCRATCH;
+
 use crate::error::ExternalError;
 
-/// What names of folders begin with; a number follows, and `.lock` for the file next to it.
-const PREFIX: &str = "specimen-external-";
+/// What the name of a folder and a number are followed by in the name of the file next to it.
 const LOCK: &str = ".lock";
 /// Folders that may be in one place; more than processes are ever at work in one.
 const MOST: u32 = 10_000;
@@ -39,8 +40,8 @@ impl Scratch {
         let parent = std::path::absolute(parent).map_err(io)?;
         remove_dead(&parent);
         for number in 0..MOST {
-            let path = parent.join(format!("{PREFIX}{number}"));
-            let lock_path = parent.join(format!("{PREFIX}{number}{LOCK}"));
+            let path = parent.join(format!("{SCRATCH}{number}"));
+            let lock_path = parent.join(format!("{SCRATCH}{number}{LOCK}"));
             let Some(lock) = take(&lock_path).map_err(io)? else { continue };
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self { path, lock_path, _lock: lock }),
@@ -79,7 +80,7 @@ pub fn remove_dead(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let number = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(LOCK));
+        let number = name.strip_prefix(SCRATCH).and_then(|rest| rest.strip_suffix(LOCK));
         if number.is_none_or(|number| number.parse::<u32>().is_err()) {
             continue;
         }

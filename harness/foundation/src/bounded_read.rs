@@ -23,8 +23,16 @@ pub struct TooLarge {
 /// # Errors
 /// What the system says; [`TooLarge`] inside an error of kind `InvalidData` when the file has more than `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_open(File::open(path)?, most)
+}
+
+/// The rest of a file that is open.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_open(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(io::Error::new(ErrorKind::InvalidData, TooLarge { most }));
     }

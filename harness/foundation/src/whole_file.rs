@@ -12,6 +12,9 @@ use tempfile::NamedTempFile;
 /// What the names of unfinished files begin with.
 pub const UNFINISHED: &str = ".unfinished-";
 
+/// What the names of folders begin with that external programs write their pictures to.
+pub const SCRATCH: &str = "specimen-external-";
+
 /// Writes `bytes` to `path`, in a folder that is there, and replaces what was there.
 ///
 /// # Errors

@@ -11,8 +11,8 @@ use specimen_datasets::{PromptId, data_root::DataRoot};
 use specimen_experiments::{plan::Plan, prompts, spec::Spec};
 use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_record::{
-    Digest, Manifest, MetricFile, PlanFile, Record, RecordError, RunDir, Summary, UNKNOWN_DATASET,
-    compare_json, described, read_document, read_rows,
+    Manifest, MetricFile, PlanFile, Record, RecordError, RunDir, Summary, UNKNOWN_DATASET, compare_json,
+    described, file_digest, read_document, read_rows,
 };
 use specimen_summary::{
     hardware::RunHardware,
@@ -125,12 +125,12 @@ fn prompts_of_import(
 /// The summary that the rows give, against `summary.json`.
 fn summary(run: &RunDir, manifest: &Manifest, plan: &Plan, found: &mut Rechecked) -> Result<(), RunError> {
     let records = read_rows::<Record>(&run.merged_records())?.rows;
-    let bytes = std::fs::read(run.merged_records()).map_err(RunError::io(&run.merged_records(), "read"))?;
+    let result_digest = file_digest(&run.merged_records())?;
     let stored: Summary = read_document(&run.summary())?;
     let path = run.summary();
     let again = RunHardware::of(run, &manifest.hardware).and_then(|hardware| {
-        let result_digest = &Digest::of(&bytes);
-        summarise(&Inputs { run, plan, records: &records, manifest, hardware: &hardware, result_digest })
+        let (records, result_digest) = (&records, &result_digest);
+        summarise(&Inputs { run, plan, records, manifest, hardware: &hardware, result_digest })
     });
     match again {
         Err(why) => found.complaints.push(format!("{}: the rows give no summary: {why}", path.display())),

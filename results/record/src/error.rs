@@ -121,6 +121,20 @@ pub enum RecordError {
         /// The file that shows it.
         found: &'static str,
     },
+    /// What no run folder holds, and what would lead out of it.
+    #[error(
+        "{path}: this is {kind}{}; below the folder of a run, only regular files and folders are read or written: remove \
+         it, or put a copy of what it stands for in its place",
+        more(*.n_more)
+    )]
+    Irregular {
+        /// The first, by name.
+        path: PathBuf,
+        /// What it is ("a symbolic link").
+        kind: &'static str,
+        /// How many more there are.
+        n_more: usize,
+    },
     /// There is not even a folder.
     #[error("{path}: there is no such folder; name the folder of a run, such as results/runs/NAME")]
     NoSuchFolder {
@@ -295,6 +309,11 @@ pub enum RecordError {
 /// How to repair a file that cannot be made from the others.
 pub const FROM_A_COPY: &str = "bring the file back from a copy, or run again into another folder";
 
+/// How many more of a kind there are, in words; nothing for none.
+fn more(n: usize) -> String {
+    if n == 0 { String::new() } else { format!(", and {n} more links or special files are in the run") }
+}
+
 /// What to do about a file that is no valid document of its kind, where there is one answer.
 fn advice(kind: &str) -> String {
     if kind == Manifest::KIND { format!("; {FROM_A_COPY}") } else { String::new() }
@@ -320,6 +339,7 @@ impl Failure for RecordError {
             Self::BadPlan { .. } => FailureKind::Spec,
             Self::Conflict { .. } => FailureKind::Mismatch,
             Self::NotARun { .. }
+            | Self::Irregular { .. }
             | Self::NoSuchFolder { .. }
             | Self::TooLarge { .. }
             | Self::Syntax { .. }

@@ -29,6 +29,7 @@ pub use files::disk_space::{disk_full, free_bytes};
 pub use files::document::{Document, SCHEMA};
 pub use files::finite::{NotFinite, check_finite};
 pub use files::read::{Rows, TornTail, file_digest, read_bounded, read_document, read_rows, visit_rows};
+pub use files::regular::{open_in_place, open_to_read};
 pub use files::schema::{PublishedSchema, schemas};
 pub use merging::attempts::{Coverage, Timed, Timings, coverage, read_timings};
 pub use merging::merge::{Merged, merge};

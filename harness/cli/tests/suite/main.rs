@@ -42,6 +42,8 @@ mod pairs;
 mod protocols_of_runs;
 mod published_weights;
 #[cfg(feature = "torch")]
+mod received_runs;
+#[cfg(feature = "torch")]
 mod recipe_networks;
 #[cfg(feature = "torch")]
 mod records;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use specimen_record::Timestamp;
+use specimen_record::{Timestamp, open_in_place, open_to_read};
 
 use crate::{error::RunError, machine, process::stop_request::StopRequest};
 
@@ -28,13 +28,9 @@ impl Lock {
     /// # Errors
     /// [`RunError::Locked`] with the holder when another process has it; a folder that cannot be written.
     pub fn take(path: &Path) -> Result<Self, RunError> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(RunError::io(path, "open the lock"))?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let mut file = open_in_place(path, &mut options).map_err(RunError::io(path, "open the lock"))?;
         match file.try_lock() {
             Ok(()) if is_at(&file, path) => {}
             // Another process removed the lock between opening and locking; there is another file now.
@@ -82,7 +78,7 @@ impl Lock {
         if !path.exists() {
             return Ok(None);
         }
-        let file = File::open(path).map_err(RunError::io(path, "open the lock"))?;
+        let file = open_to_read(path).map_err(RunError::io(path, "open the lock"))?;
         match file.try_lock_shared() {
             Ok(()) => Ok(None),
             Err(TryLockError::WouldBlock) => {

@@ -9,7 +9,8 @@ use std::{
 
 use specimen_experiments::slurm::Ask;
 use specimen_record::{
-    Environment, ItemKey, SubmittedArray, Timestamp, WorkerEnd, read_bounded, read_document, write_atomic,
+    Environment, ItemKey, SubmittedArray, Timestamp, WorkerEnd, open_in_place, read_bounded, read_document,
+    write_atomic,
 };
 
 use crate::{
@@ -279,7 +280,7 @@ impl<'a> ArrayDriver<'a> {
             // The heartbeat that reports a full disk has its file already.
             self.disk().write(|| reserve(run, shard))?;
             let log = run.worker_log(shard);
-            let open = || OpenOptions::new().append(true).create(true).open(&log);
+            let open = || open_in_place(&log, OpenOptions::new().append(true).create(true));
             self.disk().write(|| open().map(drop).map_err(RunError::io(&log, "make the log")))?;
             // Neither says anything about the worker that comes.
             for path in [run.done(shard), run.worker_end(shard)] {

@@ -3,6 +3,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs::OpenOptions,
+    io::Write,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     time::{Duration, Instant},
@@ -12,7 +14,8 @@ use specimen_experiments::spec::Cell;
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::{
     Allocation, Appender, Batch, Block, Document, Durability, Environment, Item, ItemKey, MachineRow,
-    Manifest, ModelSteps, Phases, Record, SCHEMA, StepsRow, TimingRow, disk_full, write_document,
+    Manifest, ModelSteps, Phases, Record, SCHEMA, StepsRow, TimingRow, disk_full, open_in_place,
+    write_document,
 };
 
 use crate::{
@@ -348,7 +351,9 @@ impl<'a> Attempt<'a> {
         let line = format!("{}\n", item.key);
         self.work.disk.write(|| {
             self.claim.check(self.work.run)?;
-            std::fs::write(&path, &line).map_err(RunError::io(&path, "write"))
+            let mut options = OpenOptions::new();
+            let file = open_in_place(&path, options.write(true).create(true).truncate(true));
+            file.and_then(|mut file| file.write_all(line.as_bytes())).map_err(RunError::io(&path, "write"))
         })
     }
 

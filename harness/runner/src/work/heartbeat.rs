@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use specimen_record::{RunDir, read_bounded};
+use specimen_record::{RunDir, open_in_place, read_bounded};
 
 use crate::{
     error::RunError,
@@ -175,7 +175,7 @@ fn beat(path: &Path, n: u64, state: DiskState) -> Result<(), RunError> {
 /// Always the same number of bytes, over those of the heartbeat before: a full disk has space for that.
 fn write(path: &Path, text: &str) -> Result<(), RunError> {
     let write = || {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        let mut file = open_in_place(path, OpenOptions::new().write(true).create(true).truncate(false))?;
         file.write_all(format!("{text:<63}\n").as_bytes())
     };
     write().map_err(RunError::io(path, "write the heartbeat"))

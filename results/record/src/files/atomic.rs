@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::ser::PrettyFormatter;
 use specimen_foundation::whole_file::{UNFINISHED, write_whole_with};
 
+use crate::files::regular::{open_in_place, open_to_read};
 use crate::run::run_dir::{create_folder, entries};
 use crate::{Document, RecordError, check_finite};
 
@@ -39,7 +40,7 @@ pub fn unfinished_files(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
 /// Whether no process holds the lock of the file.
 fn is_orphan(path: &Path) -> bool {
     // Over a network an exclusive lock needs the right to write.
-    let opened = File::options().write(true).open(path).or_else(|_| File::open(path));
+    let opened = open_in_place(path, File::options().write(true)).or_else(|_| open_to_read(path));
     opened.is_ok_and(|file| file.try_lock().is_ok())
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::append::{row_bytes, write_row};
 use crate::files::read::{Place, for_each_line, parse};
+use crate::files::regular::open_to_read;
 use crate::{Digest, Document, RecordError, TornTail};
 
 /// Files that are held open at once.
@@ -98,7 +99,7 @@ impl OpenFiles {
             if self.files.len() == MOST_OPEN {
                 self.files.clear();
             }
-            let file = File::open(path).map_err(RecordError::io(path, "open"))?;
+            let file = open_to_read(path).map_err(RecordError::io(path, "open"))?;
             self.files.insert(path.to_owned(), file);
         }
         let file = self.files.get_mut(path).expect("it was opened above");

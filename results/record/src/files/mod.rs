@@ -8,4 +8,5 @@ pub(crate) mod disk_space;
 pub(crate) mod document;
 pub(crate) mod finite;
 pub(crate) mod read;
+pub(crate) mod regular;
 pub(crate) mod schema;

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use specimen_foundation::{bounded_read, digest::Digest, plain_words::plain_words};
 
+use crate::files::regular::open_to_read;
 use crate::{Document, RecordError, SCHEMA};
 
 /// Bytes of a document, at most: a plan of a million images has a third of that.
 const MAX_DOCUMENT_BYTES: u64 = 1 << 30;
+/// Bytes of a file that is digested, at most: the rows of 16 million images have a fourth of that.
+const MAX_FILE_BYTES: u64 = 1 << 38;
 /// Bytes of a row, at most: an image of a million tokens has a fifth of that.
 const MAX_ROW_BYTES: u64 = 64 << 20;
 
@@ -19,18 +22,27 @@ const MAX_ROW_BYTES: u64 = 64 << 20;
 /// # Errors
 /// When it cannot be read, or has more than `most` bytes.
 pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, RecordError> {
-    bounded_read::read(path, most).map_err(|error| match bounded_read::too_large(&error) {
-        Some(_) => RecordError::TooLarge { path: path.to_owned(), what: "file", most },
-        None => RecordError::io(path, "read")(error),
+    open_to_read(path).and_then(|file| bounded_read::read_open(file, most)).map_err(|error| {
+        match bounded_read::too_large(&error) {
+            Some(_) => RecordError::TooLarge { path: path.to_owned(), what: "file", most },
+            None => RecordError::io(path, "read")(error),
+        }
     })
 }
 
 /// blake3 of the file at `path`, read as a stream.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When it cannot be read, or is larger than any file of a run.
 pub fn file_digest(path: &Path) -> Result<Digest, RecordError> {
-    Digest::of_file(path).map_err(RecordError::io(path, "open"))
+    let file = open_to_read(path).map_err(RecordError::io(path, "open"))?;
+    let n_bytes = file.metadata().map_err(RecordError::io(path, "look at"))?.len();
+    if n_bytes > MAX_FILE_BYTES {
+        return Err(RecordError::TooLarge { path: path.to_owned(), what: "file", most: MAX_FILE_BYTES });
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file).map_err(RecordError::io(path, "read"))?;
+    Ok(Digest::from(hasher.finalize()))
 }
 
 /// The rows of a JSON-lines file.
@@ -119,7 +131,7 @@ pub(crate) fn for_each_line(
     path: &Path,
     mut take: impl FnMut(&[u8], Place) -> Result<(), RecordError>,
 ) -> Result<Option<TornTail>, RecordError> {
-    let file = std::fs::File::open(path).map_err(RecordError::io(path, "open"))?;
+    let file = open_to_read(path).map_err(RecordError::io(path, "open"))?;
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut bytes = Vec::new();
     let (mut line, mut offset) = (0, 0);

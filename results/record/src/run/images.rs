@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::checks::pixels::MAX_IMAGE_BYTES;
 use crate::files::atomic::write_atomic;
 use crate::run::run_dir::entries;
-use crate::{Record, RecordError, RunDir, visit_rows};
+use crate::{Record, RecordError, RunDir, read_bounded, visit_rows};
 
 /// The names of one shard's images.
 pub(crate) struct Images<'r> {
@@ -55,7 +56,7 @@ pub fn restore_images(run: &RunDir, k: u32) -> Result<u64, RecordError> {
             continue;
         }
         if let Some(other) = run.find_image(&name)? {
-            let bytes = std::fs::read(&other).map_err(RecordError::io(&other, "read"))?;
+            let bytes = read_bounded(&other, MAX_IMAGE_BYTES)?;
             write_atomic(&path, &bytes)?;
             n_restored += 1;
         }

@@ -1,9 +1,11 @@
 //! The layout of a run directory: every path in it has one function here and is spelled nowhere else.
 
+use std::fs::DirEntry;
 use std::path::{Component, Path, PathBuf};
 
 use specimen_foundation::text::first_named;
 
+use crate::files::regular::check_regular;
 use crate::{RecordError, encode_part};
 
 /// A run directory.
@@ -16,7 +18,7 @@ impl RunDir {
     /// Makes the folder of a new run, with its parents.
     ///
     /// # Errors
-    /// When a run is there already, or the folder cannot be made.
+    /// When a run is there already, when a link or a special file is in the folder, or the folder cannot be made.
     pub fn create(path: impl Into<PathBuf>) -> Result<RunDir, RecordError> {
         let run = RunDir { root: path.into() };
         for (file, found) in [(run.manifest(), "manifest.json"), (run.plan(), "plan.json")] {
@@ -24,18 +26,19 @@ impl RunDir {
                 return Err(RecordError::RunExists { path: run.root, found });
             }
         }
+        check_regular(&run.root)?;
         create_folder(&run.root)?;
         Ok(run)
     }
 
-    /// A run that is there.
+    /// A run that is there, whoever made it.
     ///
     /// # Errors
-    /// When there is no folder with a manifest at `path`.
+    /// When there is no folder with a manifest at `path`, or a link or a special file is below it.
     pub fn open(path: impl Into<PathBuf>) -> Result<RunDir, RecordError> {
         let run = RunDir { root: path.into() };
-        match run.manifest().is_file() {
-            true => Ok(run),
+        match run.manifest().symlink_metadata().is_ok() {
+            true => check_regular(&run.root).map(|()| run),
             false if !run.root.exists() => Err(RecordError::NoSuchFolder { path: run.root }),
             false => {
                 let runs = runs_below(&run.root);
@@ -326,12 +329,17 @@ fn numbered_folders(path: &Path) -> Result<Vec<u32>, RecordError> {
 
 /// What is in a folder, in no order; nothing when it is absent.
 pub(crate) fn entries(path: &Path) -> Result<Vec<PathBuf>, RecordError> {
+    Ok(listed(path)?.iter().map(DirEntry::path).collect())
+}
+
+/// The same as the folder lists them.
+pub(crate) fn listed(path: &Path) -> Result<Vec<DirEntry>, RecordError> {
     let listing = match std::fs::read_dir(path) {
         Ok(listing) => listing,
         Err(absent) if absent.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(RecordError::io(path, "list the folder")(source)),
     };
-    listing.map(|entry| entry.map(|e| e.path()).map_err(RecordError::io(path, "list the folder"))).collect()
+    listing.map(|entry| entry.map_err(RecordError::io(path, "list the folder"))).collect()
 }
 
 /// The runs directly below a folder that is none, such as those of a tuning, in words after a semicolon; empty where there

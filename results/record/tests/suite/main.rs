@@ -7,6 +7,7 @@ mod merging;
 mod old_run;
 mod progress;
 mod quality;
+mod received;
 mod rows;
 mod schemas;
 mod verifying;

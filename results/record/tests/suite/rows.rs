@@ -84,7 +84,7 @@ fn a_row_and_a_document_beyond_their_bounds_are_refused() {
         read_bounded(&path, 1 << 20).unwrap_err().to_string().contains("a file of more than 1048576 bytes")
     );
     let message = read_bounded(std::path::Path::new("/dev/zero"), 1 << 20).unwrap_err().to_string();
-    assert!(message.contains("/dev/zero: a file of more than"), "{message}");
+    assert!(message.contains("/dev/zero: cannot read: it is a device"), "{message}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::{
 };
 
 use specimen_foundation::failure::FailureKind;
-use specimen_record::ItemKey;
+use specimen_record::{ItemKey, open_in_place};
 
 use self::{
     worker_log::last_line,
@@ -254,7 +254,7 @@ impl LocalRun<'_> {
         let log = self.log(shard);
         std::fs::create_dir_all(self.context.run.shard(shard))
             .map_err(RunError::io(&log, "make the folder of"))?;
-        let stderr = OpenOptions::new().create(true).append(true).open(&log);
+        let stderr = open_in_place(&log, OpenOptions::new().create(true).append(true));
         let stderr = stderr.map_err(RunError::io(&log, "open"))?;
         let mut command = Command::new(self.settings.program);
         command

@@ -1,10 +1,11 @@
 //! The log of a worker, which other processes may have written to as well.
 
 use std::{
-    fs::File,
     io::{Read, Seek, SeekFrom},
     path::Path,
 };
+
+use specimen_record::open_to_read;
 
 /// Bytes of a log in which its last line is looked for.
 const LAST_BYTES: u64 = 1 << 16;
@@ -12,7 +13,7 @@ const LAST_BYTES: u64 = 1 << 16;
 /// The last line of a worker's log; only the end of the file is read.
 pub(super) fn last_line(log: &Path) -> String {
     let end = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(log)?;
+        let mut file = open_to_read(log)?;
         file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(LAST_BYTES)))?;
         let mut bytes = Vec::new();
         file.take(LAST_BYTES).read_to_end(&mut bytes)?;
