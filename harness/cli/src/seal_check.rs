@@ -143,6 +143,7 @@ pub(crate) fn remedy(complaint: &str) -> &'static str {
         ("the image was changed", image),
         ("cannot read the pixels", image),
         ("remove the folder", "then continue with `run --resume`"),
+        ("/lease.json", "`run --resume` makes it again"),
         ("/done.json", "continue with `run --resume`, which writes it again"),
         (
             "/shards/",

@@ -268,6 +268,10 @@ impl From<SummaryError> for RunError {
         match error {
             SummaryError::Record(error) => error.into(),
             SummaryError::Stats(error) => error.into(),
+            rows @ SummaryError::Rows { .. } => Self::Damaged {
+                complaint: rows.to_string(),
+                mend: "`specimen verify` names the rows that were changed".to_owned(),
+            },
         }
     }
 }

@@ -4,14 +4,16 @@
 //!
 //! Rows that were invented and fit each other, above all times, are not found out here: only the same machine could.
 
+mod manifest;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use specimen_datasets::{PromptId, data_root::DataRoot};
+use specimen_datasets::{PromptId, PromptSet, data_root::DataRoot};
 use specimen_experiments::{plan::Plan, prompts, spec::Spec};
 use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_record::{
-    Manifest, MetricFile, PlanFile, Record, RecordError, RunDir, Summary, UNKNOWN_DATASET, compare_json,
+    Git, Manifest, MetricFile, PlanFile, Record, RecordError, RunDir, Summary, UNKNOWN_DATASET, compare_json,
     described, file_digest, read_document, read_rows,
 };
 use specimen_summary::{
@@ -19,6 +21,7 @@ use specimen_summary::{
     summarise::{Inputs, summarise},
 };
 
+use self::manifest::Sources;
 use crate::{
     error::RunError,
     imported_scores,
@@ -34,22 +37,25 @@ pub struct Rechecked {
     pub not_checked: Vec<String>,
 }
 
-/// Makes the plan and the summary of `run` again, and compares the protocols of its metrics with this program's.
+/// Makes the plan and the summary of `run` again, and compares its manifest and the protocols of its metrics with what
+/// this program, built from the sources `git`, knows of them.
 ///
 /// # Errors
 /// Manifest, plan or records that cannot be read.
-pub fn recheck(run: &RunDir, data_root: Option<&DataRoot>) -> Result<Rechecked, RunError> {
+pub fn recheck(run: &RunDir, data_root: Option<&DataRoot>, git: &Git) -> Result<Rechecked, RunError> {
     let mut found = Rechecked::default();
     let manifest: Manifest = read_document(&run.manifest())?;
     let file: PlanFile = read_document(&run.plan())?;
     let spec = spec_of(run, &manifest)?;
     protocols(run, &spec, &mut found)?;
     let stored = plan_of_stored(spec.clone(), &file);
-    if spec.cells.iter().any(|cell| cell.imported.is_some()) {
+    let prompts = if spec.cells.iter().any(|cell| cell.imported.is_some()) {
         prompts_of_import(run, &spec, &file, data_root, &mut found);
+        None
     } else {
-        plan(run, spec, &file, data_root, &mut found);
-    }
+        plan(run, spec.clone(), &file, data_root, &mut found)
+    };
+    Sources { run, spec: &spec, file: &file, prompts: prompts.as_ref(), git }.check(&manifest, &mut found)?;
     match stored {
         Ok(plan) => summary(run, &manifest, &plan, &mut found)?,
         Err(error) => found.complaints.push(error.to_string()),
@@ -57,28 +63,37 @@ pub fn recheck(run: &RunDir, data_root: Option<&DataRoot>) -> Result<Rechecked, 
     Ok(found)
 }
 
-/// The items that the spec gives over its dataset, against those of `plan.json`.
-fn plan(run: &RunDir, spec: Spec, file: &PlanFile, data_root: Option<&DataRoot>, found: &mut Rechecked) {
-    let again = plan_of(spec, data_root).and_then(|(plan, _)| plan_file(&plan));
+/// The items that the spec gives over its dataset, against those of `plan.json`; gives the dataset.
+fn plan(
+    run: &RunDir,
+    spec: Spec,
+    file: &PlanFile,
+    data_root: Option<&DataRoot>,
+    found: &mut Rechecked,
+) -> Option<PromptSet> {
+    let again = plan_of(spec, data_root).and_then(|(plan, prompts)| Ok((plan_file(&plan)?, prompts)));
     let path = run.plan();
-    match again {
-        Err(why) => found.not_checked.push(format!("the plan: {why}")),
-        Ok(again) if again.items == file.items && again.blocks == file.blocks => {}
-        Ok(again) => {
-            let n = (again.items.len(), file.items.len());
-            let first = again.items.iter().zip(&file.items).find(|(again, stored)| again != stored);
-            let what = match first {
-                Some((again, stored)) => {
-                    let [again, stored] =
-                        [again, stored].map(|item| serde_json::to_value(item).unwrap_or_default());
-                    let differences = described(&compare_json(&again, &stored)).unwrap_or_default();
-                    format!("an item of the spec {differences}")
-                }
-                None => format!("the spec gives {} items, it has {}", n.0, n.1),
-            };
-            found.complaints.push(format!("{}: {what}", path.display()));
+    let (again, prompts) = match again {
+        Ok(again) => again,
+        Err(why) => {
+            found.not_checked.push(format!("the plan: {why}"));
+            return None;
         }
+    };
+    if again.items != file.items || again.blocks != file.blocks {
+        let first = again.items.iter().zip(&file.items).find(|(again, stored)| again != stored);
+        let what = match first {
+            Some((again, stored)) => {
+                let [again, stored] =
+                    [again, stored].map(|item| serde_json::to_value(item).unwrap_or_default());
+                let differences = described(&compare_json(&again, &stored)).unwrap_or_default();
+                format!("an item of the spec {differences}")
+            }
+            None => format!("the spec gives {} items, it has {}", again.items.len(), file.items.len()),
+        };
+        found.complaints.push(format!("{}: {what}", path.display()));
     }
+    Some(prompts)
 }
 
 /// The prompts of an import against those of the dataset that it names.

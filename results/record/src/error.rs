@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use specimen_foundation::failure::{Failure, FailureKind};
 
-use crate::{Digest, Document, ItemKey, Manifest, NotFinite};
+use crate::{Digest, Document, ItemKey, Lease, Manifest, NotFinite};
 
 /// What the system says, and what to do where its disk is full.
 #[must_use]
@@ -239,6 +239,18 @@ pub enum RecordError {
         /// Of the raw RGB bytes of the file.
         found: Digest,
     },
+    /// A row that another row of its attempt contradicts.
+    #[error("{path}:{line}: {key}: {what}")]
+    Contradicted {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Key of the item.
+        key: ItemKey,
+        /// The field, what it is, and what follows from the other row.
+        what: String,
+    },
     /// A count that was written down and does not fit.
     #[error("{path}: {found} {what}, {expected} were written down")]
     WrongCount {
@@ -316,7 +328,11 @@ fn more(n: usize) -> String {
 
 /// What to do about a file that is no valid document of its kind, where there is one answer.
 fn advice(kind: &str) -> String {
-    if kind == Manifest::KIND { format!("; {FROM_A_COPY}") } else { String::new() }
+    match kind {
+        Manifest::KIND => format!("; {FROM_A_COPY}"),
+        Lease::KIND => "; nothing is lost with it: `run --resume` makes it again".to_owned(),
+        _ => String::new(),
+    }
 }
 
 impl RecordError {
@@ -356,6 +372,7 @@ impl Failure for RecordError {
             | Self::NotSealed { .. }
             | Self::NumberTooLarge { .. }
             | Self::OtherPixels { .. }
+            | Self::Contradicted { .. }
             | Self::WrongCount { .. } => FailureKind::Missing,
             Self::Refused { .. }
             | Self::NotFinite { .. }

@@ -1,6 +1,9 @@
 //! The rows of one cell.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use specimen_experiments::spec::Cell;
 use specimen_record::{ItemKey, Record, Status, StepsRow, Timed};
@@ -45,10 +48,10 @@ pub(crate) struct CellData<'a> {
 }
 
 impl<'a> CellData<'a> {
-    /// The rows of `cell` among those of the run.
+    /// The rows of `cell` among those of the run; `path` is where the records are.
     pub(crate) fn of(
         cell: &'a Cell,
-        records: &'a [Record],
+        (records, path): (&'a [Record], &Path),
         timings: &'a [Timed],
         steps: &BTreeMap<ItemKey, StepsRow>,
     ) -> Result<Self, SummaryError> {
@@ -62,7 +65,7 @@ impl<'a> CellData<'a> {
             .iter()
             .map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), *timed))
             .collect();
-        let counts = if cell.is_of_another_program() { None } else { counts(&ok, steps)? };
+        let counts = if cell.is_of_another_program() { None } else { counts((&ok, path), steps)? };
         let nodes = nodes_per_verification(&ok, steps);
         Ok(Self { cell, timings: rows, whole_attempts: None, timed, records: ok, counts, nodes })
     }
@@ -106,7 +109,7 @@ fn nodes_per_verification(records: &[&Record], steps: &BTreeMap<ItemKey, StepsRo
 }
 
 fn counts(
-    records: &[&Record],
+    (records, path): (&[&Record], &Path),
     steps: &BTreeMap<ItemKey, StepsRow>,
 ) -> Result<Option<DecodeSummary>, SummaryError> {
     if records.is_empty() {
@@ -121,7 +124,7 @@ fn counts(
         // Acceptance by depth leaves forced positions out, where it is certain.
         let n_unforced = record.accepted_by_depth.iter().map(|&n| u64::from(n)).sum::<u64>();
         let depths = record.tested_by_depth.iter().zip(&record.accepted_by_depth);
-        totals.push(&ImageCounts {
+        let counts = ImageCounts {
             n_tokens: record.n_tokens,
             n_target_forwards: record.nfe.unwrap_or_default(),
             n_accepted_by_verify: of_verifies(1),
@@ -131,7 +134,9 @@ fn counts(
             depths: depths
                 .map(|(&t, &a)| DepthCounts { n_tested: u64::from(t), n_accepted: u64::from(a) })
                 .collect(),
-        })?;
+        };
+        let pushed = totals.push(&counts).map_err(SummaryError::from);
+        pushed.map_err(|error| error.of_rows(path, &format!("item {}", record.key)))?;
     }
     Ok(Some(totals.value()?))
 }

@@ -47,7 +47,8 @@ pub fn summarise(inputs: &Inputs<'_>) -> Result<Summary, SummaryError> {
         .into_iter()
         .map(|row| (row.key.clone(), row))
         .collect();
-    let of_cell = |cell| CellData::of(cell, records, &timings, &steps);
+    let path = run.merged_records();
+    let of_cell = |cell| CellData::of(cell, (records, &path), &timings, &steps);
     let mut all: Vec<CellData<'_>> = spec.cells.iter().map(of_cell).collect::<Result<_, _>>()?;
     find_whole_attempts(&mut all);
     let resamples = BootstrapPlan::new(spec.seed, N_RESAMPLES, 0.95)?;
@@ -56,7 +57,8 @@ pub fn summarise(inputs: &Inputs<'_>) -> Result<Summary, SummaryError> {
         let baseline = spec.image_baseline_of(data.cell);
         let baseline = baseline.and_then(|cell| all.iter().find(|other| other.cell.name == cell.name));
         let n_failed = n_failed(records, data.cell);
-        cells.push(cell_summary(inputs, &resamples, data, baseline, n_failed)?);
+        let cell = cell_summary(inputs, &resamples, data, baseline, n_failed);
+        cells.push(cell.map_err(|error| error.of_rows(&path, &format!("cell {}", data.cell.name)))?);
     }
     let is_baseline =
         |data: &&CellData<'_>| spec.baseline_of(data.cell).is_some_and(|cell| cell.name == data.cell.name);

@@ -14,6 +14,7 @@ use crate::{
     cmd::replay::{at_random, words},
     console::{Console, answer, answer_json},
     exit::CliError,
+    provenance::sources,
     seal_check::refuse_rehearsal,
     spec_args::data_root,
 };
@@ -74,7 +75,7 @@ pub(crate) fn check(args: &CheckArgs, console: &Console) -> anyhow::Result<()> {
             .complaints
             .push(format!("{}: the run is not sealed, so it is not at its end", run.root().display()));
     }
-    match recheck(&run, data_root().as_ref()) {
+    match recheck(&run, data_root().as_ref(), &sources()) {
         Ok(again) => {
             found.complaints.extend(again.complaints);
             found.not_checked.extend(again.not_checked);

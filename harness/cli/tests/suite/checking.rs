@@ -166,10 +166,10 @@ fn what_was_changed_and_sealed_again_is_found_by_computing_it_again() {
         edit(run, "records.jsonl", |text| text.replacen("\"nfe\":16", "\"nfe\":15", 1));
         reseal(run);
     };
-    fails(&desk, count, &[], &["summary.json: "]);
+    fails(&desk, count, &[], &["`nfe` is 15, its steps in steps.jsonl give 16", "summary.json: "]);
     // Times, all of one kind: the summary has the old ones.
     let times = |run: &Path| {
-        edit(run, "timing.jsonl", |text| text.replace("\"decode_ns\":", "\"decode_ns\":1"));
+        edit(run, "timing.jsonl", |text| text.replace("\"e2e_ns\":", "\"e2e_ns\":1"));
         reseal(run);
     };
     fails(&desk, times, &[], &["summary.json: it is not what the rows give: `cells.0."]);

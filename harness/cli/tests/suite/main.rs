@@ -20,6 +20,8 @@ mod doctor_weights;
 mod exporting;
 #[cfg(feature = "torch")]
 mod external;
+#[cfg(feature = "torch")]
+mod falsified;
 mod fidelity_caches;
 #[cfg(feature = "torch")]
 mod growth;
@@ -34,6 +36,8 @@ mod instrument;
 mod metrics;
 #[cfg(feature = "torch")]
 mod models;
+#[cfg(feature = "torch")]
+mod open_shards;
 #[cfg(feature = "torch")]
 mod other_libtorch;
 #[cfg(feature = "torch")]

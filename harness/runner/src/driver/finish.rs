@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use specimen_record::{
-    Checksums, Done, Manifest, Merged, Record, Seal, Status, Summary, Timestamp, merge, read_document,
-    read_rows, restore_images,
+    Checksums, Done, Manifest, Merged, Record, RecordError, RunDir, Seal, Status, Summary, Timestamp, merge,
+    read_document, read_rows, restore_images,
 };
 use specimen_summary::{
     hardware::RunHardware,
@@ -68,7 +68,7 @@ pub(crate) fn finish(
 /// The merged records of all attempts, with every shard marked as finished.
 pub(super) fn merged(context: &Context<'_>) -> Result<(Merged, Vec<Record>), RunError> {
     let &Context { run, file, disk, report, .. } = context;
-    let merged: Merged = disk.write(|| Ok(merge(run, file)?))?;
+    let merged: Merged = disk.write(|| merge(run, file).map_err(|error| damaged(run, error)))?;
     for torn in &merged.torn {
         report(DriverEvent::Torn { what: torn.to_string() });
     }
@@ -86,6 +86,21 @@ pub(super) fn merged(context: &Context<'_>) -> Result<(Merged, Vec<Record>), Run
     }
     let records = read_rows::<Record>(&run.merged_records())?.rows;
     Ok((merged, records))
+}
+
+/// The error with its remedy, where rows of a shard were changed.
+fn damaged(run: &RunDir, error: RecordError) -> RunError {
+    let path = match &error {
+        RecordError::Contradicted { path, .. }
+        | RecordError::Inconsistent { path, .. }
+        | RecordError::Syntax { path, .. } => path.strip_prefix(run.shards_dir()),
+        _ => return error.into(),
+    };
+    let Some(shard) = path.ok().and_then(|path| path.iter().next()) else { return error.into() };
+    let folder = run.shards_dir().join(shard);
+    let mend =
+        format!("remove the folder {} and continue with --resume, which makes it again", folder.display());
+    RunError::Damaged { complaint: error.to_string(), mend }
 }
 
 /// Writes the summary of a run that is merged and scored, and seals the manifest.

@@ -84,7 +84,12 @@ pub fn import_scores(
     for scores in &scores {
         files.extend(imported_scores::files(scores, &images_of(&scores.cell), plan.spec.seed)?);
     }
-    renew_manifest(run, Renewal { spec: as_json, weights: &manifest.weights, larger: None }, disk, &report)?;
+    renew_manifest(
+        run,
+        Renewal { spec: as_json, weights: &manifest.weights, larger: None, git: None },
+        disk,
+        &report,
+    )?;
     for file in &files {
         disk.put(&run.metrics(&file.metric, &file.cell), file)?;
     }

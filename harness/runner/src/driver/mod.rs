@@ -7,7 +7,7 @@ pub mod finish;
 pub mod import_scores;
 pub mod kept_metrics;
 pub mod local;
-mod open_run;
+pub(crate) mod open_run;
 mod renewal;
 mod repair;
 pub mod rescore;
@@ -17,7 +17,7 @@ use std::{cell::RefCell, path::Path, time::Duration};
 
 use specimen_datasets::{PromptSet, data_root::DataRoot};
 use specimen_experiments::plan::Plan;
-use specimen_record::{CellProgress, Git, run_progress, sweep_unfinished};
+use specimen_record::{CellProgress, Git, Lease, RecordError, read_document, run_progress, sweep_unfinished};
 
 use self::{
     context::Context,
@@ -144,6 +144,13 @@ fn sweep(context: &Context<'_>) -> Result<(), RunError> {
 /// does not use.
 fn fence(context: &Context<'_>) -> Result<(), RunError> {
     for shard in context.run.shards()? {
+        let lease = context.run.lease(shard);
+        if lease.exists()
+            && let Err(error @ (RecordError::Syntax { .. } | RecordError::Inconsistent { .. })) =
+                read_document::<Lease>(&lease)
+        {
+            (context.report)(DriverEvent::Damage { what: format!("{error}; it is made again") });
+        }
         Claim::take(context.run, shard, context.disk)?;
     }
     Ok(())

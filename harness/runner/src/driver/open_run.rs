@@ -77,7 +77,7 @@ impl Opening<'_> {
         if larger.is_none() && found.is_none() {
             disk.put(&run.plan(), file)?;
         }
-        renew_manifest(&run, Renewal { spec, weights, larger }, disk, report)?;
+        renew_manifest(&run, Renewal { spec, weights, larger, git: Some(&options.git) }, disk, report)?;
         Ok((run, lock))
     }
 
@@ -180,7 +180,7 @@ fn plan_there(
 }
 
 /// What the manifest says of the prompts.
-fn dataset_of(prompts: &PromptSet) -> Result<DatasetDigest, RunError> {
+pub(crate) fn dataset_of(prompts: &PromptSet) -> Result<DatasetDigest, RunError> {
     let provenance = prompts.provenance();
     Ok(DatasetDigest {
         name: provenance.name.clone(),

@@ -1,13 +1,14 @@
 //! The manifest of a run that is continued.
 
 use specimen_record::{
-    DatasetDigest, Digest, Manifest, PlanFile, RunDir, WeightsDigest, canonical_json, read_document,
+    DatasetDigest, Digest, Git, Manifest, PlanFile, RunDir, WeightsDigest, canonical_json, read_document,
 };
 
 use crate::{
     driver::{events::DriverEvent, repair::repair},
     error::RunError,
     images::external_processes::renew_files,
+    machine,
     process::{disk_wait::DiskWait, removal::remove_if_there},
 };
 
@@ -24,6 +25,8 @@ pub(super) struct Renewal<'a> {
     pub(super) spec: serde_json::Value,
     pub(super) weights: &'a [WeightsDigest],
     pub(super) larger: Option<Larger<'a>>,
+    /// The sources of the program, where it continues the run.
+    pub(super) git: Option<&'a Git>,
 }
 
 /// Refuses other weights than the run began with, and files that are not as they were sealed; takes over what
@@ -35,8 +38,15 @@ pub(super) fn renew_manifest(
     disk: DiskWait<'_>,
     report: &dyn Fn(DriverEvent),
 ) -> Result<(), RunError> {
-    let Renewal { spec, weights, larger } = renewal;
+    let Renewal { spec, weights, larger, git } = renewal;
     let mut manifest: Manifest = read_document(&run.manifest())?;
+    let untouched = if run.shards()?.is_empty() { git } else { None };
+    if let Some(git) = untouched {
+        // Nothing is made yet, so this program and machine make all.
+        let of_spec = serde_json::from_value(spec.clone()).map_err(|e| RunError::Spec(e.to_string()))?;
+        (manifest.hardware, manifest.software) = (machine::hardware(&of_spec), machine::software());
+        manifest.git = git.clone();
+    }
     let is_renewed = renew_files(run, &mut manifest.weights, weights)?;
     let before = |now: &WeightsDigest| manifest.weights.iter().find(|entry| entry.name == now.name);
     // More cells may need more networks, never another one of the same name.
@@ -68,7 +78,7 @@ pub(super) fn renew_manifest(
         }
     }
     let is_sealed = manifest.sealed.take().is_some();
-    if manifest.spec != spec || is_sealed || is_larger || is_renewed {
+    if untouched.is_some() || manifest.spec != spec || is_sealed || is_larger || is_renewed {
         manifest.spec_digest = Digest::of(canonical_json(&spec).as_bytes());
         manifest.spec = spec;
         disk.put(&run.manifest(), &manifest)?;

@@ -86,7 +86,9 @@ pub fn rescore(
     let weights =
         if asks_model { weights_of(&plan, &mut models, true, &report)?.0 } else { manifest.weights };
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
-    let renew = |spec| renew_manifest(run, Renewal { spec, weights: &weights, larger: None }, disk, &report);
+    let renew = |spec| {
+        renew_manifest(run, Renewal { spec, weights: &weights, larger: None, git: None }, disk, &report)
+    };
     renew(spec)?;
     let context = Context { run, plan: &plan, file: &file, data_root, disk, report: &report };
     let finished = finish(&context, &mut models, &[]);

@@ -47,7 +47,7 @@ impl Claim {
         let disk = disk.reported_to(&report);
         let number = disk.write(|| {
             // A lease that could not be written has taken no number.
-            let leased = if path.exists() { Some(leased(&path)?) } else { None };
+            let leased = if path.exists() { leased(&path)? } else { None };
             let attempt = run.attempts(shard)?.last().copied().max(leased).map_or(0, |last| last + 1);
             write_document(&path, &Lease { schema: SCHEMA, shard, attempt, holder: holder.clone() })?;
             Ok(attempt)
@@ -77,11 +77,16 @@ impl Claim {
     }
 }
 
-/// The attempt that a lease names.
-fn leased(path: &Path) -> Result<u32, RecordError> {
-    let attempt = read_document::<Lease>(path)?.attempt;
+/// The attempt that a lease names; `None` for a file that is no lease. Nothing is lost with that: the folders of the
+/// attempts have their numbers, and a worker that is still at work stops when it reads the lease that takes its place.
+fn leased(path: &Path) -> Result<Option<u32>, RecordError> {
+    let attempt = match read_document::<Lease>(path) {
+        Ok(lease) => lease.attempt,
+        Err(RecordError::Syntax { .. } | RecordError::Inconsistent { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
     if attempt <= LAST_NUMBER {
-        return Ok(attempt);
+        return Ok(Some(attempt));
     }
     let reason =
         format!("it names attempt {attempt}, and none has a number above {LAST_NUMBER}; remove the file");

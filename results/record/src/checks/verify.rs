@@ -22,10 +22,14 @@ pub fn verify_plan(run: &RunDir) -> Result<PlanFile, RecordError> {
 /// Checks a finished shard against its marker.
 ///
 /// # Errors
-/// When the marker or a record cannot be read, an image is gone, or a digest differs.
+/// When the marker or a record cannot be read, an image is gone, or a count or a digest differs.
 pub fn verify_shard(run: &RunDir, k: u32) -> Result<Done, RecordError> {
     let marker: Done = read_document(&run.done(k))?;
     let found = Done::of_shard(run, k)?;
+    if marker.n_records != found.n_records {
+        let (expected, found) = (marker.n_records, found.n_records);
+        return Err(RecordError::WrongCount { path: run.done(k), what: "records", expected, found });
+    }
     check(run.shard(k), "the records", &marker.records_digest, found.records_digest)?;
     check(run.shard(k), "the images", &marker.images_digest, found.images_digest)?;
     Ok(marker)

@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::checks::pixels::check_pixels;
+use crate::checks::rows::{Counts, Times};
 use crate::checks::seal;
 use crate::files::atomic::is_unfinished;
 use crate::files::canonical_row::{OpenFiles, RowPlace};
 use crate::files::read::file_digest;
 use crate::files::read::for_each_line;
-use crate::merging::attempts::conflict;
+use crate::merging::attempts::{conflict, contradicted};
 use crate::run::run_dir::entries;
 use crate::{
     Digest, Document, Environment, Item, ItemKey, Lease, MachineRow, Manifest, MetricFile, Part, PlanFile,
@@ -120,6 +121,8 @@ struct Won {
     shard: u32,
     attempt: u32,
     place: RowPlace,
+    /// Its trace, where the attempt has one.
+    trace: Option<RowPlace>,
     status: Status,
 }
 
@@ -160,7 +163,17 @@ impl Check<'_> {
         let shards = self.kept(self.run.shards()).unwrap_or_default();
         for k in shards {
             let n_before = self.found.complaints.len();
-            self.document_if_there::<Lease>(&self.run.lease(k));
+            let lease = self.document_if_there::<Lease>(&self.run.lease(k));
+            if let Some(found) = lease.map(|lease| lease.shard).filter(|shard| *shard != k) {
+                let reason = format!("`shard` is {found}, in the folder of shard {k}");
+                let path = self.run.lease(k);
+                self.found.complaints.push(RecordError::Inconsistent {
+                    path,
+                    line: 1,
+                    kind: Lease::KIND,
+                    reason,
+                });
+            }
             self.document_if_there::<WorkerEnd>(&self.run.worker_end(k));
             let attempts = self.kept(self.run.attempts(k)).unwrap_or_default();
             for n in attempts {
@@ -180,6 +193,7 @@ impl Check<'_> {
 
     fn attempt(&mut self, k: u32, n: u32, has_plan: bool, planned: &BTreeMap<&ItemKey, &Item>) {
         let path = self.run.attempt_records(k, n);
+        let (mut n_failed, mut made) = (0, Vec::new());
         self.rows::<Record>(&path, |check, record, place| {
             check.image(k, &record);
             let complaint = match planned.get(&record.key) {
@@ -198,12 +212,63 @@ impl Check<'_> {
                 _ => None,
             };
             check.found.complaints.extend(complaint);
-            check.win(record.key, Won { shard: k, attempt: n, place, status: record.status });
+            match record.status {
+                Status::Ok => made.push((record.key.clone(), place, Counts::of_record(&record))),
+                Status::Err => n_failed += 1,
+            }
+            check.win(record.key, Won { shard: k, attempt: n, place, trace: None, status: record.status });
         });
-        self.rows::<StepsRow>(&self.run.attempt_steps(k, n), |_, _, _| {});
-        self.rows::<TimingRow>(&self.run.attempt_timing(k, n), |_, _, _| {});
-        self.rows::<MachineRow>(&self.run.attempt_machine(k, n), |_, _, _| {});
+        // After the records: a worker that is still at work writes the record of an image last.
+        self.traces(k, n, &made);
+        self.times(k, n, n_failed, &made);
         self.document_if_there::<Environment>(&self.run.attempt_env(k, n));
+    }
+
+    /// The traces of an attempt, and the counts of its images against them.
+    fn traces(&mut self, k: u32, n: u32, made: &[(ItemKey, RowPlace, Counts)]) {
+        let mut traces = BTreeMap::new();
+        self.rows::<StepsRow>(&self.run.attempt_steps(k, n), |_, row, place| {
+            let counts = Counts::of_trace(&row);
+            traces.insert(row.key, (place, counts));
+        });
+        let path = self.run.attempt_records(k, n);
+        for (key, place, counts) in made {
+            let what = match traces.get(key) {
+                Some((trace, expected)) => {
+                    if let Some(won) =
+                        self.winners.get_mut(key).filter(|won| (won.shard, won.attempt) == (k, n))
+                    {
+                        won.trace = Some(*trace);
+                    }
+                    counts.contradiction(expected)
+                }
+                None => Some("steps.jsonl of its attempt has no row of it".to_owned()),
+            };
+            self.found.complaints.extend(what.map(|what| contradicted(&path, *place, key, what)));
+        }
+    }
+
+    /// The times of an attempt, in the order in which it worked.
+    fn times(&mut self, k: u32, n: u32, n_failed: u32, made: &[(ItemKey, RowPlace, Counts)]) {
+        let mut ended = BTreeSet::new();
+        self.rows::<MachineRow>(&self.run.attempt_machine(k, n), |_, row, _| {
+            ended.insert(row.block);
+        });
+        let mut times = Times::new(n, n_failed, ended);
+        let path = self.run.attempt_timing(k, n);
+        self.rows::<TimingRow>(&path, |check, row, place| {
+            let wrong = times.add(&row).map_err(|what| contradicted(&path, place, &row.key, what));
+            check.found.complaints.extend(wrong.err());
+        });
+        let path = self.run.attempt_records(k, n);
+        for (key, place, _) in made.iter().filter(|(key, _, _)| !times.has(key)) {
+            self.found.complaints.push(contradicted(
+                &path,
+                *place,
+                key,
+                "timing.jsonl of its attempt has no row of it".to_owned(),
+            ));
+        }
     }
 
     /// Files among the images of a sealed run that no record names: whoever reads the folder would count them.
@@ -288,12 +353,27 @@ impl Check<'_> {
         if let Some(seal) = seal {
             compare("the merged records", seal.result_digest.clone());
         }
-        if let Some(plan) = plan
-            && let Some(expected) = merge_digest(self.run, plan, &self.winners)
-        {
+        let of_shards = plan.map(|plan| {
+            let records = merge_digest::<Record>(plan, &self.winners, |won| {
+                Some((self.run.attempt_records(won.shard, won.attempt), won.place))
+            });
+            let steps = merge_digest::<StepsRow>(plan, &self.winners, |won| {
+                Some((self.run.attempt_steps(won.shard, won.attempt), won.trace?))
+            });
+            (records, steps)
+        });
+        let (records, steps) = of_shards.unwrap_or_default();
+        if let Some(expected) = records {
             compare("the merged records compared with those of the shards", expected);
         }
         self.found.result_digest = Some(found);
+        let path = self.run.merged_steps();
+        if let (Some(expected), Ok(found)) = (steps, file_digest(&path))
+            && expected != found
+        {
+            let what = "the merged traces compared with those of the shards";
+            self.found.complaints.push(RecordError::DigestMismatch { path, what, expected, found });
+        }
     }
 
     /// What was computed from the images; it can be read, and computed again.
@@ -301,19 +381,38 @@ impl Check<'_> {
         self.document_if_there::<Summary>(&self.run.summary());
         let metrics = self.kept(self.run.metric_files()).unwrap_or_default();
         for path in metrics {
-            self.document::<MetricFile>(&path);
+            let Some(file) = self.document::<MetricFile>(&path) else { continue };
+            if self.run.metrics(&file.metric, &file.cell) != path {
+                let reason = format!("it is `{}` of cell `{}`, by its place another", file.metric, file.cell);
+                self.found.complaints.push(RecordError::Inconsistent {
+                    path,
+                    line: 1,
+                    kind: MetricFile::KIND,
+                    reason,
+                });
+            }
         }
     }
 }
 
-/// The digest that a merge would give; `None` where a record is missing or cannot be read again.
-fn merge_digest(run: &RunDir, plan: &PlanFile, winners: &BTreeMap<ItemKey, Won>) -> Option<Digest> {
+/// The digest of the rows that a merge would write, from the file and place of each winner's; `None` where an item has no
+/// record, or a row cannot be read again. A failed item has no trace.
+fn merge_digest<T: Document>(
+    plan: &PlanFile,
+    winners: &BTreeMap<ItemKey, Won>,
+    row: impl Fn(&Won) -> Option<(PathBuf, RowPlace)>,
+) -> Option<Digest> {
     let mut hasher = blake3::Hasher::new();
     let mut files = OpenFiles::default();
     for item in &plan.items {
         let won = winners.get(&item.key)?;
-        let path = run.attempt_records(won.shard, won.attempt);
-        hasher.update(files.canonical::<Record>(&path, won.place).ok()?);
+        match row(won) {
+            None if won.status == Status::Err => {}
+            row => {
+                let (path, place) = row?;
+                hasher.update(files.canonical::<T>(&path, place).ok()?);
+            }
+        }
     }
     Some(Digest::from(hasher.finalize()))
 }

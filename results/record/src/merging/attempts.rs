@@ -3,8 +3,9 @@
 //! success must be the same to the byte.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::checks::rows::{Counts, Times};
 use crate::files::canonical_row::{OpenFiles, RowPlace, for_each_placed};
 use crate::run::images::Images;
 use crate::{
@@ -172,6 +173,7 @@ pub(crate) struct Winner {
     pub(crate) attempt: u32,
     pub(crate) place: RowPlace,
     pub(crate) status: Status,
+    pub(crate) counts: Counts,
     seed: Seed,
 }
 
@@ -184,12 +186,15 @@ pub(crate) struct Index<'a> {
     pub(crate) torn: Vec<TornTail>,
     /// The attempts that made an image of each item.
     makers: BTreeMap<ItemKey, BTreeSet<(u32, u32)>>,
+    /// Items that failed in each attempt.
+    n_failed: BTreeMap<(u32, u32), u32>,
 }
 
 impl<'a> Index<'a> {
     /// Nothing yet.
     fn new(run: &'a RunDir) -> Index<'a> {
-        Index { run, winners: BTreeMap::new(), torn: Vec::new(), makers: BTreeMap::new() }
+        let (winners, torn, makers, n_failed) = Default::default();
+        Index { run, winners, torn, makers, n_failed }
     }
 
     /// Reads the records of these shards.
@@ -214,8 +219,8 @@ impl<'a> Index<'a> {
             }
             let torn = for_each_placed::<Record>(&path, |record, place| {
                 look(&record)?;
-                let (status, seed) = (record.status, record.seed);
-                self.add(record.key, Winner { shard, attempt, place, status, seed })
+                let (status, seed, counts) = (record.status, record.seed, Counts::of_record(&record));
+                self.add(record.key, Winner { shard, attempt, place, status, counts, seed })
             })?;
             self.torn.extend(torn);
         }
@@ -223,8 +228,12 @@ impl<'a> Index<'a> {
     }
 
     fn add(&mut self, key: ItemKey, later: Winner) -> Result<(), RecordError> {
-        if later.status == Status::Ok {
-            self.makers.entry(key.clone()).or_default().insert((later.shard, later.attempt));
+        let by = (later.shard, later.attempt);
+        match later.status {
+            Status::Ok => {
+                self.makers.entry(key.clone()).or_default().insert(by);
+            }
+            Status::Err => *self.n_failed.entry(by).or_default() += 1,
         }
         match self.winners.get(&key) {
             Some(earlier) if earlier.status == Status::Ok => {
@@ -257,9 +266,35 @@ impl<'a> Index<'a> {
         Ok(())
     }
 
+    /// Whether the times of all attempts are in the order in which these worked.
+    pub(crate) fn check_times(&self) -> Result<(), RecordError> {
+        for shard in self.run.shards()? {
+            for attempt in self.run.attempts(shard)? {
+                let (path, machine) =
+                    (self.run.attempt_timing(shard, attempt), self.run.attempt_machine(shard, attempt));
+                if !path.is_file() {
+                    continue;
+                }
+                let rows =
+                    if machine.is_file() { read_rows::<MachineRow>(&machine)?.rows } else { Vec::new() };
+                let n_failed = self.n_failed.get(&(shard, attempt)).copied().unwrap_or(0);
+                let mut times = Times::new(attempt, n_failed, rows.iter().map(|row| row.block).collect());
+                for_each_placed::<TimingRow>(&path, |row, place| {
+                    times.add(&row).map_err(|what| contradicted(&path, place, &row.key, what))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn path(&self, winner: &Winner) -> PathBuf {
         self.run.attempt_records(winner.shard, winner.attempt)
     }
+}
+
+/// A row that another of its attempt contradicts.
+pub(crate) fn contradicted(path: &Path, place: RowPlace, key: &ItemKey, what: String) -> RecordError {
+    RecordError::Contradicted { path: path.to_owned(), line: place.line(), key: key.clone(), what }
 }
 
 /// That an item has two results, with the first field in which they differ.

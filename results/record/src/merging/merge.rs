@@ -6,9 +6,10 @@ use std::collections::btree_map::Entry;
 use std::io::Write;
 use std::path::PathBuf;
 
+use crate::checks::rows::Counts;
 use crate::files::atomic::write_atomic_with;
 use crate::files::canonical_row::{OpenFiles, RowPlace, for_each_placed};
-use crate::merging::attempts::{Index, Winner};
+use crate::merging::attempts::{Index, Winner, contradicted};
 use crate::{Digest, ItemKey, PlanFile, Record, RecordError, RunDir, Status, StepsRow, TornTail};
 
 /// What a merge wrote.
@@ -32,7 +33,8 @@ pub struct Merged {
 ///
 /// # Errors
 /// When an item has no record, two successes of one item differ, a record is not in the plan or ran
-/// with another seed, or a file is not valid or cannot be written. Nothing is replaced then.
+/// with another seed, rows of an attempt contradict one another, or a file is not valid or cannot be written. Nothing is
+/// replaced then.
 pub fn merge(run: &RunDir, plan: &PlanFile) -> Result<Merged, RecordError> {
     let mut index = Index::of_shards(run, &run.shards()?)?;
     index.check_against(plan)?;
@@ -41,6 +43,8 @@ pub fn merge(run: &RunDir, plan: &PlanFile) -> Result<Merged, RecordError> {
         let (n_missing, n_planned) = (1 + missing.count(), plan.items.len());
         return Err(RecordError::Incomplete { n_missing, n_planned, first: first.key.clone() });
     }
+
+    index.check_times()?;
 
     let mut torn = std::mem::take(&mut index.torn);
     let mut traces = Traces { run, places: BTreeMap::new(), files: OpenFiles::default() };
@@ -51,7 +55,10 @@ pub fn merge(run: &RunDir, plan: &PlanFile) -> Result<Merged, RecordError> {
                 continue;
             }
             match traces.of(key, winner, &mut torn)? {
-                Some(row) => out.row(row)?,
+                Some((row, counts)) => match winner.counts.contradiction(counts) {
+                    None => out.row(row)?,
+                    Some(what) => return Err(contradicted(&index.path(winner), winner.place, key, what)),
+                },
                 None => without_steps.push(key.clone()),
             }
         }
@@ -83,19 +90,19 @@ fn in_plan_order<'a>(
 /// The traces of the attempts that winning records come from, found when first asked for.
 struct Traces<'a> {
     run: &'a RunDir,
-    places: BTreeMap<(u32, u32), BTreeMap<ItemKey, RowPlace>>,
+    places: BTreeMap<(u32, u32), BTreeMap<ItemKey, (RowPlace, Counts)>>,
     files: OpenFiles,
 }
 
 impl Traces<'_> {
-    /// The canonical row of an item's trace from the attempt that made its record; `None` when there is
-    /// none.
+    /// The canonical row of an item's trace from the attempt that made its record, with what it counts; `None` when there
+    /// is none.
     fn of(
         &mut self,
         key: &ItemKey,
         winner: &Winner,
         torn: &mut Vec<TornTail>,
-    ) -> Result<Option<&[u8]>, RecordError> {
+    ) -> Result<Option<(&[u8], &Counts)>, RecordError> {
         let path = self.run.attempt_steps(winner.shard, winner.attempt);
         let places = match self.places.entry((winner.shard, winner.attempt)) {
             Entry::Occupied(known) => known.into_mut(),
@@ -103,14 +110,16 @@ impl Traces<'_> {
                 let mut places = BTreeMap::new();
                 if path.is_file() {
                     torn.extend(for_each_placed::<StepsRow>(&path, |row, place| {
-                        places.insert(row.key, place);
+                        let counts = Counts::of_trace(&row);
+                        places.insert(row.key, (place, counts));
                         Ok(())
                     })?);
                 }
                 unknown.insert(places)
             }
         };
-        places.get(key).map(|&place| self.files.canonical::<StepsRow>(&path, place)).transpose()
+        let Some((place, counts)) = places.get(key) else { return Ok(None) };
+        Ok(Some((self.files.canonical::<StepsRow>(&path, *place)?, counts)))
     }
 }
 

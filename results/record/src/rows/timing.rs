@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ItemKey;
-use crate::files::document::plain_document;
+use crate::{Document, ItemKey};
 
 /// Nanoseconds per named phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,4 +74,20 @@ pub struct TimingRow {
     pub batch: Option<Batch>,
 }
 
-plain_document!(TimingRow, "timing row");
+impl Document for TimingRow {
+    const KIND: &'static str = "timing row";
+
+    fn schema(&self) -> u32 {
+        self.schema
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Self { key, decode_ns, e2e_ns, .. } = self;
+        match (1..=*e2e_ns).contains(decode_ns) {
+            true => Ok(()),
+            false => Err(format!(
+                "{key}: `decode_ns` is {decode_ns}, expected more than 0 and at most `e2e_ns`, {e2e_ns}"
+            )),
+        }
+    }
+}

@@ -215,7 +215,7 @@ fn timings_of_all_attempts_come_with_their_shard() {
         warmup,
         phases_ns,
         decode_ns: u64::MAX,
-        e2e_ns: 40,
+        e2e_ns: u64::MAX,
         told_ns: None,
         batch: None,
     };

@@ -5,8 +5,9 @@ use crate::fixture;
 use std::fs;
 
 use specimen_record::{
-    Digest, Done, ItemKey, PlanFile, Record, RecordError, RunDir, Seed, Status, StepsRow, coverage,
-    file_digest, merge, read_rows, verify_run, verify_shard, write_document,
+    Appender, Digest, Done, Durability, Item, ItemKey, Phases, PlanFile, Record, RecordError, RunDir, SCHEMA,
+    Seed, Status, StepsRow, TimingRow, coverage, file_digest, merge, read_rows, verify_run, verify_shard,
+    write_document,
 };
 
 /// Merges a run whose attempts are `(shard, attempt, records)`.
@@ -198,4 +199,110 @@ fn a_plan_holds_every_item_in_one_block() {
     let key = twice[0].items[0].clone();
     twice[0].items.push(key);
     assert!(reason(plan.items.clone(), twice).contains("twice"));
+}
+
+#[test]
+fn a_count_that_the_trace_of_its_attempt_contradicts_is_not_merged() {
+    type Change = fn(&mut Record);
+    let changes: [(&str, Change); 7] = [
+        ("`n_steps` is 3, its steps in steps.jsonl give 2", |record| record.n_steps += 1),
+        ("`accepted` is 3, its steps in steps.jsonl give 2", |record| record.accepted += 1),
+        ("`emitted` is 3, its steps in steps.jsonl give 4", |record| record.emitted -= 1),
+        ("`skipped_steps` is 1, its steps in steps.jsonl give 0", |record| record.skipped_steps += 1),
+        ("`skipped_tokens` is 1, its steps in steps.jsonl give 0", |record| record.skipped_tokens += 1),
+        ("`nfe` is 4, its steps in steps.jsonl give 3", |record| record.nfe = Some(4)),
+        ("`n_draft_forwards` is 0, its steps in steps.jsonl give 2", |record| record.n_draft_forwards = 0),
+    ];
+    for (expected, change) in changes {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, plan) = (fixture::new_run(folder.path()), fixture::plan());
+        let mut records: Vec<Record> = plan.items.iter().map(fixture::record).collect();
+        change(&mut records[3]);
+        fixture::attempt(&run, 0, 0, &records);
+        let said = merge(&run, &plan).unwrap_err().to_string();
+        let place = format!("records.jsonl:4: {}: {expected}", records[3].key);
+        assert!(said.contains(&place), "{place}: {said}");
+        assert!(!run.merged_records().exists() && !run.merged_steps().exists());
+    }
+}
+
+/// A row of times of an item, in the attempt and block 0 at this place.
+fn time(item: &Item, order: u32) -> TimingRow {
+    TimingRow {
+        schema: SCHEMA,
+        key: item.key.clone(),
+        attempt: 0,
+        block: 0,
+        order,
+        warmup: false,
+        phases_ns: Phases::default(),
+        decode_ns: 5,
+        e2e_ns: 5,
+        told_ns: None,
+        batch: None,
+    }
+}
+
+#[test]
+fn times_that_are_not_in_the_order_of_the_work_are_not_merged() {
+    let plan = fixture::plan();
+    type Change = fn(&mut Vec<TimingRow>);
+    let changes: [(&str, Change); 9] = [
+        ("", |_| {}),
+        ("", |rows| rows[2].block = 1),
+        (":1: ", |rows| rows[0].order = 1),
+        (":2: ", |rows| rows[1].order = 0),
+        (":3: ar/naïve", |rows| rows[2].order = 3),
+        (":2: ", |rows| rows[1].block = 1),
+        (":3: ", |rows| (rows[1].block, rows[1].order) = (1, 0)),
+        ("`attempt` is 1, in a file of attempt 0", |rows| rows[1].attempt = 1),
+        ("it has two rows of times in one attempt", |rows| rows[1].key = rows[0].key.clone()),
+    ];
+    for (expected, change) in changes {
+        let folder = tempfile::tempdir().unwrap();
+        let run = fixture::new_run(folder.path());
+        let records: Vec<Record> = plan.items.iter().map(fixture::record).collect();
+        fixture::attempt(&run, 0, 0, &records);
+        let mut rows: Vec<TimingRow> = (0..).zip(&plan.items[..3]).map(|(at, item)| time(item, at)).collect();
+        if expected.is_empty() {
+            (rows[2].block, rows[2].order) = (1, 0);
+        }
+        change(&mut rows);
+        let mut times = Appender::create(&run.attempt_timing(0, 0), Durability::OnFinish).unwrap();
+        rows.iter().for_each(|row| times.append(row).unwrap());
+        times.finish().unwrap();
+        match (expected, merge(&run, &plan)) {
+            ("", merged) => drop(merged.unwrap()),
+            (expected, merged) => {
+                let said = merged.unwrap_err().to_string();
+                let expected = expected.replace("ar/naïve", "ar/na%C3%AFve");
+                assert!(said.contains("timing.jsonl:") && said.contains(&expected), "{expected}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_place_in_the_order_may_be_left_out_where_an_item_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, plan) = (fixture::new_run(folder.path()), fixture::plan());
+    let mut records: Vec<Record> = plan.items.iter().map(fixture::record).collect();
+    records[1] = Record::failed(&plan.items[1], "no memory");
+    fixture::attempt(&run, 0, 0, &records);
+    let mut times = Appender::create(&run.attempt_timing(0, 0), Durability::OnFinish).unwrap();
+    [(0, 0), (2, 2), (3, 3)]
+        .iter()
+        .for_each(|&(at, order)| times.append(&time(&plan.items[at], order)).unwrap());
+    times.finish().unwrap();
+    assert_eq!(merge(&run, &plan).unwrap().n_failed, 1);
+}
+
+#[test]
+fn an_image_without_time_is_no_row() {
+    let item = &fixture::plan().items[0];
+    for (decode_ns, e2e_ns) in [(0, 5), (6, 5), (0, 0)] {
+        let row = TimingRow { decode_ns, e2e_ns, ..time(item, 0) };
+        let said = specimen_record::Document::check(&row).unwrap_err();
+        assert!(said.contains(&format!("`decode_ns` is {decode_ns}, expected more than 0")), "{said}");
+    }
 }
