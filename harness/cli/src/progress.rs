@@ -91,6 +91,7 @@ impl<'t> Progress<'t> {
             }
             DriverEvent::Torn { what }
             | DriverEvent::Damage { what }
+            | DriverEvent::Silent { what }
             | DriverEvent::UnevenPrompts { what }
             | DriverEvent::DiskFull { what } => self.warn(what),
             DriverEvent::Weights { what } | DriverEvent::Worker(WorkerEvent::Warning { what }) => {

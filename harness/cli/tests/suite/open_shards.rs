@@ -1,10 +1,13 @@
-//! An unfinished run whose open shards were changed: it is not sealed, and the file, the item and the remedy are named.
+//! Shards that are not finished: what was changed in them is not sealed, and a worker that holds one is named.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::{
     fs,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
 };
 
 use crate::support::{Desk, spec};
@@ -77,4 +80,29 @@ fn a_lease_that_cannot_be_read_is_made_again_and_nothing_is_lost() {
     );
     assert!(resumed.err.contains("6 of 6 images are there"), "{}", resumed.err);
     desk.succeeds(&["check", "r"]);
+}
+
+#[test]
+fn a_worker_that_is_stopped_is_named_with_its_shard_and_process() {
+    let desk = Desk::new();
+    let stub = spec("ci/stub.toml");
+    let mut command = desk.command(&["run", &stub, "--out", "r", "--shards", "1", "--jobs", "1"]);
+    command.env("SPECIMEN_LEASE_S", "0.5").stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut driver = command.spawn().unwrap();
+    let lines = BufReader::new(driver.stderr.take().unwrap()).lines().map(Result::unwrap);
+    while !desk.path("r/shards/0/attempts/0/records.jsonl").exists() {
+        assert_eq!(driver.try_wait().unwrap(), None, "the driver ended before it was disturbed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", driver.id())).unwrap();
+    let worker = children.split_whitespace().next().expect("a worker is at work").to_owned();
+    let signal = |name: &str| assert!(Command::new("kill").args([name, &worker]).status().unwrap().success());
+    signal("-STOP");
+    let mut said = lines.skip_while(|line| !line.contains("shows no sign of life"));
+    let named = said.next().expect("the worker is named");
+    signal("-CONT");
+    let expected = format!("the worker of shard 0, process {worker}, shows no sign of life since ");
+    assert!(named.contains(&expected) && named.contains(&format!("kill -CONT {worker}")), "{named}");
+    let rest: Vec<String> = said.collect();
+    assert!(driver.wait().unwrap().success(), "{rest:?}");
 }

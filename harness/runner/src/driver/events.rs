@@ -23,6 +23,11 @@ pub enum DriverEvent {
         /// The image under way, which is lost.
         item: Option<ItemKey>,
     },
+    /// A worker of this machine from which nothing has come for too long.
+    Silent {
+        /// Its shard, its process, since when, and what a person can do.
+        what: String,
+    },
     /// What is there of a run that is continued.
     Resuming {
         /// What is there and what is made again or for the first time.

@@ -123,7 +123,7 @@ pub(crate) fn last_state(run: &RunDir, shard: u32) -> DiskState {
 }
 
 /// The heartbeat's file; empty where there is none, or where the file is no heartbeat.
-fn contents(run: &RunDir, shard: u32) -> Vec<u8> {
+pub(crate) fn contents(run: &RunDir, shard: u32) -> Vec<u8> {
     read_bounded(&run.heartbeat(shard), MOST_BYTES).unwrap_or_default()
 }
 
@@ -160,7 +160,10 @@ pub(crate) fn take_over(run: &RunDir, shard: u32, stop: &StopRequest) -> Result<
 }
 
 /// How long a heartbeat may be silent.
-fn lease() -> Result<Duration, RunError> {
+///
+/// # Errors
+/// A variable that gives no number of seconds.
+pub(crate) fn lease() -> Result<Duration, RunError> {
     let Some(text) = std::env::var_os(LEASE_VARIABLE) else { return Ok(Duration::from_secs_f64(LEASE_S)) };
     let seconds = text.to_str().and_then(|text| text.parse::<f64>().ok());
     seconds.filter(|s| (0.1..=86_400.0).contains(s)).map(Duration::from_secs_f64).ok_or_else(|| {

@@ -2,6 +2,7 @@
 //! killer, takes no other image with it: its shard is started again, and an item that keeps killing workers
 //! becomes a failed row.
 
+mod silence;
 mod worker_log;
 mod worker_processes;
 
@@ -18,6 +19,7 @@ use specimen_foundation::failure::FailureKind;
 use specimen_record::{ItemKey, open_in_place};
 
 use self::{
+    silence::Silence,
     worker_log::last_line,
     worker_processes::{End, Message, WorkerProcesses},
 };
@@ -123,8 +125,9 @@ impl LocalRun<'_> {
         mut waiting: VecDeque<u32>,
         n_workers: usize,
     ) -> Result<(), RunError> {
-        let Context { disk, report, .. } = self.context;
+        let Context { run, disk, report, .. } = self.context;
         let mut deaths = Deaths::default();
+        let mut silence = Silence::of(run)?;
         let mut is_reported = false;
         loop {
             match disk.stop().now() {
@@ -141,7 +144,10 @@ impl LocalRun<'_> {
             while workers.n_running() < n_workers.max(1) {
                 let Some(shard) = waiting.pop_front() else { break };
                 let command = disk.write(|| self.command(shard, &deaths.given_up))?;
-                workers.start(shard, command, self.settings.program)?;
+                silence.started(shard, workers.start(shard, command, self.settings.program)?);
+            }
+            for what in silence.look(|shard| workers.has_full_disk(shard)) {
+                report(DriverEvent::Silent { what });
             }
             if workers.n_running() == 0 {
                 return disk.stop().check();
@@ -149,11 +155,13 @@ impl LocalRun<'_> {
             match workers.next(STOP_CHECK) {
                 None => {}
                 Some((shard, Message::Reported(events))) => {
+                    silence.heard(shard);
                     for event in events {
                         self.take_event(shard, event, workers, &mut deaths)?;
                     }
                 }
                 Some((shard, Message::Closed)) => {
+                    silence.ended(shard);
                     let end = workers.reap(shard)?;
                     if self.must_restart(shard, end, &mut deaths)? {
                         waiting.push_front(shard);

@@ -105,8 +105,13 @@ impl WorkerProcesses {
         }
     }
 
-    /// Starts the worker of `shard` on the next free GPU.
-    pub(super) fn start(&mut self, shard: u32, mut command: Command, program: &Path) -> Result<(), RunError> {
+    /// Starts the worker of `shard` on the next free GPU; gives the number of its process.
+    pub(super) fn start(
+        &mut self,
+        shard: u32,
+        mut command: Command,
+        program: &Path,
+    ) -> Result<u32, RunError> {
         let gpu = self.free.pop_front();
         if let Some(gpu) = gpu {
             command.args(["--gpu", &gpu.to_string()]);
@@ -127,9 +132,10 @@ impl WorkerProcesses {
             // When all workers were ended, nothing receives this any more.
             let _ = sender.send((shard, Message::Closed));
         });
+        let process = child.id();
         self.running
             .insert(shard, Worker { child, stdin, item: None, why: None, waits_for_disk: false, gpu });
-        Ok(())
+        Ok(process)
     }
 
     /// Keeps what a worker reported; the item that it ended, if it ended one.
@@ -149,6 +155,11 @@ impl WorkerProcesses {
     /// Whether any worker waits for disk space.
     pub(super) fn waits_for_disk(&self) -> bool {
         self.running.values().any(|worker| worker.waits_for_disk)
+    }
+
+    /// Whether the worker of `shard` waits for disk space.
+    pub(super) fn has_full_disk(&self, shard: u32) -> bool {
+        self.running.get(&shard).is_some_and(|worker| worker.waits_for_disk)
     }
 
     /// Images under way.
