@@ -1,5 +1,5 @@
 //! A process that makes images: started once, asked again and again, timed by this program's clock, and ended
-//! with everything that it started.
+//! with all that stayed in its group.
 //!
 //! The time of an image runs from just before the request is written to the end of the answer's line. What
 //! the process reports of its own phases is shown next to it and is never added to it.
@@ -9,7 +9,7 @@ use std::{
     os::unix::process::{CommandExt, ExitStatusExt},
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel},
     thread,
     time::{Duration, Instant},
 };
@@ -93,7 +93,8 @@ impl Process {
                 }
             }
         });
-        let (say, answers) = channel();
+        // Lines that nobody asked for stay in the pipe, which holds the process up, and not in this one's memory.
+        let (say, answers) = sync_channel(1);
         thread::spawn(move || {
             for line in Lines::new(stdout) {
                 if say.send(line).is_err() {

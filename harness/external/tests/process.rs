@@ -137,3 +137,33 @@ fn a_command_that_is_not_there_is_an_error_that_names_it() {
     let message = Process::start(start).unwrap_err().to_string();
     assert!(message.starts_with("cannot start `no-such-program-of-specimen`: "), "{message}");
 }
+
+#[test]
+fn lines_between_requests_stay_in_the_pipe_and_out_of_memory() {
+    let desk = tempfile::tempdir().unwrap();
+    let count = desk.path().join("count");
+    // Each line has 100,000 bytes; a pipe holds less than one.
+    let flood = format!(
+        "line=$(head -c 100000 /dev/zero | tr '\\0' x); n=0; while echo \"$line\"; do n=$((n + 1)); echo $n >{}; done",
+        count.display()
+    );
+    let mut process = start(
+        &format!(
+            "read -r line; id=${{line#*\\\"id\\\":\\\"}}; id=${{id%%\\\"*}}
+        echo \"{{\\\"protocol\\\": 1, \\\"id\\\": \\\"$id\\\", \\\"image\\\": \\\"1.png\\\"}}\"; {flood}"
+        ),
+        PATIENCE,
+    );
+    process.ask(&request("a/1/0")).unwrap();
+    let n_written = || std::fs::read_to_string(&count).unwrap_or_default().trim().parse::<u64>().unwrap_or(0);
+    let begun = Instant::now();
+    while n_written() == 0 && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Thousands of lines, if nothing held it up.
+    std::thread::sleep(Duration::from_secs(1));
+    let n_written = n_written();
+    assert!((1..=5).contains(&n_written), "{n_written} lines were taken");
+    let message = process.ask(&request("a/2/0")).unwrap_err().to_string();
+    assert!(message.contains("one line a request, and nothing else"), "{message}");
+}
