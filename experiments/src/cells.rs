@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use specimen_decode::{
     method::{
-        DRAFTER_KEYS, DrafterConfig, FRONTIER_KEYS, FrontierConfig, MethodConfig, Proposer, RULE_KEYS,
-        RuleConfig, SCHEDULE_KEYS, ScheduleConfig,
+        DRAFTER_KEYS, DrafterConfig, FRONTIER_KEYS, FrontierConfig, MOST_RULES, MethodConfig, MethodError,
+        Proposer, RULE_KEYS, RuleConfig, SCHEDULE_KEYS, ScheduleConfig,
     },
     pipeline::MOST_SCALE,
 };
@@ -161,7 +161,14 @@ fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {
             }
         }
     }
-    for (index, rule) in fields.list("accept")?.iter().enumerate() {
+    let rules = fields.list("accept")?;
+    if rules.len() > MOST_RULES {
+        let (path, found) = (fields.path("accept"), rules.len());
+        let reason = MethodError::TooManyRules { max: MOST_RULES, found }.to_string();
+        return Err(Fault::Method { path, reason }
+            .at(fields.get("accept").map_or(&node.place, |accept| &accept.place).clone()));
+    }
+    for (index, rule) in rules.iter().enumerate() {
         let path = format!("{}.{index}", fields.path("accept"));
         Fields::new(rule, "`accept`", &path, &RULE_KEYS)?;
         configured::<RuleConfig>(rule, &path)?;

@@ -115,6 +115,12 @@ fn with_commands(message: &str) -> String {
     [words.as_str()].into_iter().chain(commands).collect::<Vec<_>>().join("\n")
 }
 
+/// Writes a line to stderr that is the log of a worker, whatever the console shows.
+#[cfg(feature = "torch")]
+pub(crate) fn log(text: impl Display) {
+    line(&harmless(&text.to_string()));
+}
+
 /// Writes a line to stderr. A failure cannot be reported anywhere.
 fn line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");

@@ -39,6 +39,8 @@ use clap::{
 };
 use specimen_foundation::{failure::FailureKind, names::nearest};
 #[cfg(feature = "torch")]
+use specimen_runner::process::stop_request::StopRequest;
+#[cfg(feature = "torch")]
 use specimen_weights::{device_lost::DeviceLost, libtorch, out_of_memory::OutOfMemory};
 
 use crate::{
@@ -61,7 +63,11 @@ pub fn main() -> ExitCode {
     }
     warn_of_other_libtorch(&cli.command, &console);
     // A broken invariant panics. The hook has reported it; only the exit code is left.
-    let ended = catch_unwind(AssertUnwindSafe(|| cmd::dispatch(&cli.command, &console)));
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        #[cfg(feature = "torch")]
+        StopRequest::survive_file_limit()?;
+        cmd::dispatch(&cli.command, &console)
+    }));
     match ended {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {

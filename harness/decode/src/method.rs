@@ -16,6 +16,7 @@ mod works;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::rule::MOST_RULES;
 pub(crate) use self::rule::{RuleSettings, lossless_only};
 pub use self::{
     drafter::{DRAFTER_KEYS, DrafterConfig, Proposer, Shape, Tree},

@@ -61,6 +61,12 @@ pub fn unpack_folder(
         Some((index, plain.to_owned()))
     };
     let entries: Vec<(usize, String)> = (0..zip.len()).filter_map(wanted).collect();
+    if let Some((_, hostile)) = entries.iter().find(|(_, plain)| plain.contains(char::is_control)) {
+        return Err(damaged(
+            archive,
+            format!("a file with the name {hostile:?}, which has control characters"),
+        ));
+    }
     if entries.is_empty() || entries.len() > MAX_FILES {
         let found = format!("{} files in its folder {name}, expected 1 to {MAX_FILES}", entries.len());
         return Err(damaged(archive, found));
@@ -140,6 +146,16 @@ mod tests {
         }
         zip.finish().unwrap();
         path
+    }
+
+    #[test]
+    fn a_name_with_control_characters_is_refused_and_written_as_escapes() {
+        let desk = tempfile::tempdir().unwrap();
+        let zip = archive(desk.path(), &[("val/1.jpg", b"one"), ("val/\u{1b}[2J.jpg", b"two")]);
+        let to = desk.path().join("val");
+        let said = unpack_folder(&zip, "val", &to, &mut |_, _| {}).unwrap_err().to_string();
+        assert!(said.contains("\\u{1b}[2J.jpg") && !said.contains('\u{1b}'), "{said}");
+        assert!(!to.exists());
     }
 
     #[test]

@@ -15,6 +15,11 @@ pub fn io_words(source: &std::io::Error) -> String {
             "{source}; everything that was made is kept and nothing is half written: free some disk space and continue with --resume"
         );
     }
+    if source.kind() == std::io::ErrorKind::FileTooLarge {
+        return format!(
+            "{source}; the file would be larger than this shell (`ulimit -f`) or file system allows: raise the limit and continue with --resume"
+        );
+    }
     source.to_string().trim_end_matches('.').to_owned()
 }
 

@@ -15,6 +15,7 @@ use specimen_runner::{
 };
 
 use crate::{
+    console::log,
     exit::{CliError, kind_of},
     spec_args::data_root,
 };
@@ -121,13 +122,12 @@ fn unattended(run: &RunDir, share: &Share, stop: &StopRequest) -> anyhow::Result
 /// Writes to the log of a worker without a driver what a person must know while it runs. The log may be on the full disk,
 /// so failures are ignored.
 fn note(progress: WorkerEvent) {
-    let mut log = std::io::stderr().lock();
-    let _ = match progress {
-        WorkerEvent::DiskFull(shortage) => writeln!(log, "{shortage}"),
-        WorkerEvent::DiskFree => writeln!(log, "there is disk space again"),
-        WorkerEvent::Warning { what } => writeln!(log, "warning: {what}"),
-        _ => Ok(()),
-    };
+    match progress {
+        WorkerEvent::DiskFull(shortage) => log(shortage),
+        WorkerEvent::DiskFree => log("there is disk space again"),
+        WorkerEvent::Warning { what } => log(format!("warning: {what}")),
+        _ => {}
+    }
 }
 
 /// Progress reports to the driver, one line each.

@@ -76,6 +76,10 @@ fn hostile_prompts_are_text_in_every_answer_and_every_file() {
         said(command);
     }
 
+    for log in files_below(&desk.path("run/shards")).into_iter().filter(|path| path.ends_with("worker.log")) {
+        check_drives_no_terminal("worker.log", &fs::read_to_string(log).unwrap());
+    }
+
     // No name leaves its folder.
     let outside: Vec<PathBuf> =
         files_below(&desk.path(".")).into_iter().filter(|path| path.ends_with("a")).collect();
@@ -119,4 +123,44 @@ fn hostile_image_names_are_text_in_the_complaints_about_them() {
         assert_ne!(ran.code, 0);
         check_drives_no_terminal(&args.join(" "), &(ran.out + &ran.err));
     }
+}
+
+#[test]
+fn lists_beyond_every_limit_are_refused_before_they_are_worked_on() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(spec("ci/stub.toml")).unwrap();
+    let shape = "shape = \"chain\", depth = 2";
+    let paths: String = (0..200_000).map(|at| format!("[{at}],")).collect();
+    let tree = text.replace(shape, &format!("shape = \"static\", tree = [{paths}]"));
+    let rules = "{kind=\"lantern\",k=10,delta=0.1},".repeat(100_000);
+    let accept =
+        text.replace("name    = \"sd-chain2\"", &format!("name = \"sd-chain2\"\naccept = [{rules}]"));
+    for (name, text, expected) in [
+        ("tree.toml", tree, "a static tree has 200000 nodes, at most 1023 are supported"),
+        ("accept.toml", accept, "`accept` has 100000 rules, at most 64 are supported"),
+    ] {
+        let (path, begun) = (desk.file(name, &text), std::time::Instant::now());
+        desk.fails(&["plan", &path], 3, &[name, expected]);
+        // They took 36 s and more than a minute.
+        assert!(begun.elapsed().as_secs() < 20, "{name}: {:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_ends_a_run_with_a_sentence_and_nothing_is_lost() {
+    let desk = Desk::new();
+    let stub = spec("ci/stub.toml");
+    let run = ["run", &stub, "--limit", "2", "--set", "timing.blocks=1", "--out", "run"];
+    // Blocks of 512 or 1,024 bytes; the manifest has more.
+    let limited = "ulimit -f 4; exec \"$0\" \"$@\"";
+    let plain = desk.command(&run);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", limited]).arg(plain.get_program()).args(run).current_dir(desk.path("."));
+    let ran = command.output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(6), "{:?}: {said}", ran.status);
+    assert!(said.contains("ulimit -f") && said.contains("raise the limit"), "{said}");
+    let again = if desk.path("run/manifest.json").exists() { &["--resume"][..] } else { &[] };
+    desk.succeeds(&[&run[..], again].concat());
+    desk.succeeds(&["check", "run"]);
 }

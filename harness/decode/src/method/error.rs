@@ -55,6 +55,14 @@ pub enum MethodError {
         /// The value given.
         found: String,
     },
+    /// More rules than can nest.
+    #[error("`accept` has {found} rules, at most {max} are supported")]
+    TooManyRules {
+        /// Rules that nest at most.
+        max: usize,
+        /// Rules in the list.
+        found: usize,
+    },
     /// A rule that defines the whole claim has rules inside it.
     #[error(
         "accept rule {position} is {kind}, whose claim replaces that of rules inside it; only lossless may follow"

@@ -137,9 +137,15 @@ pub(crate) fn lossless_only() -> Vec<RuleConfig> {
     vec![RuleConfig::Lossless {}]
 }
 
+/// Rules that nest, at most: more than there are kinds.
+pub const MOST_RULES: usize = 64;
+
 /// Checks each rule, and that they nest.
 pub(super) fn validate(rules: &[RuleConfig]) -> Result<(), MethodError> {
     let n_rules = rules.len();
+    if n_rules > MOST_RULES {
+        return Err(MethodError::TooManyRules { max: MOST_RULES, found: n_rules });
+    }
     for (position, rule) in rules.iter().enumerate() {
         let inside = &rules[position + 1..];
         match rule.settings() {
@@ -196,6 +202,23 @@ impl RuleConfig {
         match self.settings() {
             None => self.kind().to_owned(),
             Some((_, settings)) => format!("{}({})", self.kind(), settings.canonical()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_rules_is_bounded_before_they_are_looked_at() {
+        for (n_rules, is_too_many) in [(MOST_RULES, false), (MOST_RULES + 1, true), (1_000_000, true)] {
+            let rules = vec![RuleConfig::Lossless {}; n_rules];
+            let expected = match is_too_many {
+                true => MethodError::TooManyRules { max: MOST_RULES, found: n_rules },
+                false => MethodError::LosslessNotLast { position: 0, n_rules },
+            };
+            assert_eq!(validate(&rules), Err(expected));
         }
     }
 }

@@ -7,13 +7,13 @@ use std::{
     io::Read,
     sync::{
         Arc,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicBool, AtomicU8, Ordering},
     },
     time::Duration,
 };
 
 use signal_hook::{
-    consts::{SIGINT, SIGTERM, SIGUSR1},
+    consts::{SIGINT, SIGTERM, SIGUSR1, SIGXFSZ},
     iterator::Signals,
 };
 
@@ -69,6 +69,15 @@ impl StopRequest {
             }
         });
         Ok(stop)
+    }
+
+    /// From now on a write beyond the limit of a file's size (`ulimit -f`) fails, in place of ending the process without a word.
+    ///
+    /// # Errors
+    /// A system that refuses handlers.
+    pub fn survive_file_limit() -> Result<(), RunError> {
+        let handled = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+        handled.map(drop).map_err(|e| RunError::Environment(format!("cannot listen to signals: {e}")))
     }
 
     /// Asks to finish, too, when stdin closes.
