@@ -78,11 +78,8 @@ pub(crate) fn check_regular(root: &Path) -> Result<(), RecordError> {
             };
             match kind_of(kind) {
                 None => {}
-                Some(_) if kind.is_dir() => {
-                    if !is_scratch(root, &path) {
-                        folders.push(path);
-                    }
-                }
+                Some(_) if kind.is_dir() && is_scratch(root, &path) => {}
+                Some(_) if kind.is_dir() => folders.push(path),
                 Some(kind) => found.push((path, kind)),
             }
         }
