@@ -25,6 +25,9 @@ fn places(root: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Words of a kind, and what makes one of it.
+type Maker<'a> = (&'a str, &'a dyn Fn(&Path));
+
 fn fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
@@ -35,7 +38,7 @@ fn a_link_or_a_special_file_anywhere_in_a_run_is_refused_by_its_name() {
     let run = copied(folder.path());
     fs::create_dir_all(run.report()).unwrap();
     let (outside, kept) = (folder.path().join("outside"), folder.path().join("kept"));
-    let makers: [(&str, &dyn Fn(&Path)); 4] = [
+    let makers: [Maker<'_>; 4] = [
         ("a symbolic link", &|place| symlink(&outside, place).unwrap()),
         ("a symbolic link", &|place| symlink("/dev/zero", place).unwrap()),
         ("a named pipe", &fifo),
@@ -122,7 +125,7 @@ fn no_reader_and_no_writer_waits_for_a_special_file() {
         }
         assert!(Appender::<MachineRow>::create(path, Durability::EachRow).is_err());
     }
-    assert_eq!(unfinished_files(folder.path()).unwrap(), [PathBuf::new(); 0]);
+    assert_eq!(unfinished_files(folder.path()).unwrap(), Vec::<PathBuf>::new());
     let append = |path: &Path| open_in_place(path, fs::OpenOptions::new().append(true).create(true));
     assert!(append(&pipe).unwrap_err().to_string().contains("it is a named pipe"));
     // A link is not followed, whether its end exists or not.
