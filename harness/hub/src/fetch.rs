@@ -59,13 +59,23 @@ pub fn fetch(
     settings: &Settings,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Fetched, HubError> {
+    // A file of another commit, which serves where that of the catalog's cannot be had.
+    let mut other = None;
     if let Some(path) = places.published(file) {
         let snapshot = places.other_snapshot(file, &path);
-        let vouched = digest::vouched(&path, file, snapshot.as_deref(), places)?;
-        let snapshot = snapshot.filter(|_| vouched != Vouched::Published);
-        // The commit that the catalog names is fetched where it can be.
-        if snapshot.is_none() || settings.offline.is_some() {
-            return Ok(Fetched { path, was_here: true, vouched, snapshot });
+        let is_fetched = snapshot.is_some() && settings.offline.is_none();
+        match digest::vouched(&path, file, snapshot.as_deref(), places) {
+            Ok(vouched) => {
+                let snapshot = snapshot.filter(|_| vouched != Vouched::Published);
+                let here = Fetched { path, was_here: true, vouched, snapshot };
+                if here.snapshot.is_none() || settings.offline.is_some() {
+                    return Ok(here);
+                }
+                other = Some(here);
+            }
+            // Sound, it may be, as a file of its own commit.
+            Err(HubError::Mismatch { .. }) if is_fetched => {}
+            Err(error) => return Err(error),
         }
     }
     if let Origin::ByHand { by_hand, place } = &file.origin {
@@ -88,6 +98,9 @@ pub fn fetch(
             match (fetching.hub_file(file, places, repo, revision, &file.name), &file.instead) {
                 (Err(HubError::NotFound { .. }), Some(instead)) => {
                     fetching.hub_file(file, places, repo, revision, instead)?
+                }
+                (Err(error @ (HubError::NotFound { .. } | HubError::BrokenOff { .. })), None) => {
+                    return other.ok_or(error);
                 }
                 (fetched, _) => fetched?,
             }

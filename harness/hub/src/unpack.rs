@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zip::ZipArchive;
+use zip::{ZipArchive, result::ZipError};
 
 use crate::HubError;
 
@@ -86,7 +86,10 @@ pub fn unpack_folder(
 
 fn opened(archive: &Path) -> Result<ZipArchive<File>, HubError> {
     let file = File::open(archive).map_err(HubError::io(archive, "cannot open it"))?;
-    ZipArchive::new(file).map_err(|error| damaged(archive, format!("not a whole zip archive: {error}")))
+    ZipArchive::new(file).map_err(|error| match error {
+        ZipError::Io(source) if is_of_system(&source) => HubError::io(archive, "cannot read it")(source),
+        error => damaged(archive, format!("not a whole zip archive: {error}")),
+    })
 }
 
 /// Writes one entry to a new file, forced to the disk.
@@ -102,7 +105,10 @@ fn write_entry(zip: &mut ZipArchive<File>, archive: &Path, index: usize, to: &Pa
     // A declared size may lie: one byte more than it is enough to see that.
     let (mut body, mut block, mut n_read) = (entry.take(n_bytes + 1), vec![0; 1 << 18], 0);
     loop {
-        let n = body.read(&mut block).map_err(|error| damaged(archive, format!("{name}: {error}")))?;
+        let n = body.read(&mut block).map_err(|error| match is_of_system(&error) {
+            true => HubError::io(archive, "cannot read it")(error),
+            false => damaged(archive, format!("{name}: {error}")),
+        })?;
         if n == 0 {
             break;
         }
@@ -114,6 +120,11 @@ fn write_entry(zip: &mut ZipArchive<File>, archive: &Path, index: usize, to: &Pa
         return Err(damaged(archive, found));
     }
     out.sync_all().map_err(HubError::io(to, "cannot force it to the disk"))
+}
+
+/// Whether the system could not read, which says nothing about what there is to read.
+fn is_of_system(error: &std::io::Error) -> bool {
+    error.raw_os_error().is_some()
 }
 
 fn damaged(archive: &Path, found: String) -> HubError {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_foundation::digest::Digest;
-use specimen_record::{FileDigest, ItemKey, RunDir, read_bounded};
+use specimen_record::{FileDigest, ItemKey, RunDir, read_given};
 
 use crate::bench::BenchRun;
 use crate::{ExchangeError, Finished, dpg, geneval};
@@ -89,7 +89,7 @@ pub(crate) struct ResultFile {
 
 impl ResultFile {
     pub(crate) fn read(path: &Path) -> Result<Self, ExchangeError> {
-        let bytes = read_bounded(path, MOST_BYTES)?;
+        let bytes = read_given(path, MOST_BYTES)?;
         let blake3 = Digest::of(&bytes);
         let text = String::from_utf8(bytes).map_err(|error| ExchangeError::Row {
             path: path.to_owned(),

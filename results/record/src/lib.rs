@@ -28,7 +28,9 @@ pub use files::canonical::canonical_json;
 pub use files::disk_space::{disk_full, free_bytes};
 pub use files::document::{Document, SCHEMA};
 pub use files::finite::{NotFinite, check_finite};
-pub use files::read::{Rows, TornTail, file_digest, read_bounded, read_document, read_rows, visit_rows};
+pub use files::read::{
+    Rows, TornTail, file_digest, read_bounded, read_document, read_given, read_rows, visit_rows,
+};
 pub use files::regular::{open_in_place, open_to_read};
 pub use files::schema::{PublishedSchema, schemas};
 pub use merging::attempts::{Coverage, Timed, Timings, coverage, read_timings};

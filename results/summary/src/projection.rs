@@ -52,12 +52,16 @@ pub fn project(summary: &mut Summary, table: &CostTable) -> Result<Option<String
 
 /// In which settings, that decide costs, cells of the run differ from the table.
 fn other_settings(summary: &Summary, table: &CostTable) -> Option<String> {
-    let of_run =
-        |of: fn(&CellSummary) -> String| -> BTreeSet<String> { summary.cells.iter().map(of).collect() };
+    // Of cells that the table says something about; numbers of a device do not change its costs.
+    let is_projected = |cell: &&CellSummary| matches!(speedup(cell, table), Ok(Ok(_)));
+    let kind = |device: &str| device.split(':').next().unwrap_or_default().to_owned();
+    let of_run = |of: &dyn Fn(&CellSummary) -> String| -> BTreeSet<String> {
+        summary.cells.iter().filter(is_projected).map(of).collect()
+    };
     let compared = [
-        ("guidance", table.guidance.to_string(), of_run(|cell| cell.sampling.guidance.to_string())),
-        ("device", table.device.clone(), of_run(|cell| cell.device.clone())),
-        ("dtype", table.dtype.clone(), of_run(|cell| cell.dtype.clone())),
+        ("guidance", table.guidance.to_string(), of_run(&|cell| cell.sampling.guidance.to_string())),
+        ("device", kind(&table.device), of_run(&|cell| kind(&cell.device))),
+        ("dtype", table.dtype.clone(), of_run(&|cell| cell.dtype.clone())),
     ];
     let differs = compared.into_iter().filter_map(|(what, of_table, mut of_run)| {
         of_run.remove(&of_table);

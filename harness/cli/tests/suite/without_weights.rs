@@ -109,7 +109,11 @@ fn a_spec_that_is_absent_or_wrong_is_an_error_with_its_place() {
     );
     let file = desk.file("broken.toml", "schema = 1\nname = \n");
     desk.fails(&["plan", &file], 3, &["broken.toml:2:", "not TOML"]);
-    desk.fails(&["plan", &spec("ci/smoke.toml"), "--set", "sampling.temperature=-1"], 3, &["at least 0"]);
+    desk.fails(
+        &["plan", &spec("ci/smoke.toml"), "--set", "sampling.temperature=-1"],
+        3,
+        &["is -1, expected 0 to 1e9"],
+    );
 }
 
 #[test]
@@ -363,7 +367,7 @@ mod torch {
         );
         generate(&["--temperature", "nan"], &["--temperature", "finite", "NaN"]);
         generate(&["--out", "red.jpg"], &["red.jpg", "PNG"]);
-        generate(&["--temperature", "-1"], &["`sampling.temperature` is -1", "at least 0"]);
+        generate(&["--temperature", "-1"], &["`sampling.temperature` is -1", "expected 0 to 1e9"]);
         generate(&["--device", "gpu"], &["`model.device`", "cpu, cuda or cuda:N"]);
         let ran = desk.run(&["generate", "a red circle"]);
         assert_eq!(ran.code, 2);

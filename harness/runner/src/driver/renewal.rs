@@ -29,6 +29,16 @@ pub(super) struct Renewal<'a> {
     pub(super) git: Option<&'a Git>,
 }
 
+/// Whether a worker has begun an attempt, and noted its program and machine.
+fn is_begun(run: &RunDir) -> Result<bool, RunError> {
+    for shard in run.shards()? {
+        if run.attempts(shard)?.into_iter().any(|attempt| run.attempt_env(shard, attempt).exists()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Refuses other weights than the run began with, and files that are not as they were sealed; takes over what
 /// a spec may change without changing the plan, metrics, expectations and texts, and the larger plan where
 /// there is one. The run is then unsealed until it is summarised again.
@@ -40,7 +50,7 @@ pub(super) fn renew_manifest(
 ) -> Result<(), RunError> {
     let Renewal { spec, weights, larger, git } = renewal;
     let mut manifest: Manifest = read_document(&run.manifest())?;
-    let untouched = if run.shards()?.is_empty() { git } else { None };
+    let untouched = if is_begun(run)? { None } else { git };
     if let Some(git) = untouched {
         // Nothing is made yet, so this program and machine make all.
         let of_spec = serde_json::from_value(spec.clone()).map_err(|e| RunError::Spec(e.to_string()))?;
@@ -71,6 +81,7 @@ pub(super) fn renew_manifest(
         disk.put(&run.plan(), file)?;
         manifest.plan_digest = file.digest.clone();
         (manifest.datasets, manifest.argv) = (datasets, argv.to_vec());
+        manifest.name.clone_from(&file.name);
         for entry in weights {
             if !manifest.weights.contains(entry) {
                 manifest.weights.push(entry.clone());

@@ -34,12 +34,12 @@ impl Sources<'_> {
     /// Compares all that something else says.
     pub(super) fn check(&self, manifest: &Manifest, found: &mut Rechecked) -> Result<(), RunError> {
         let mut expected = manifest.clone();
-        expected.name.clone_from(&self.spec.name);
         if let Some(dataset) = self.dataset(manifest)? {
             expected.datasets = vec![dataset];
         }
-        self.weights(&mut expected, found)?;
-        self.makers(&mut expected, found)?;
+        let makers = self.makers()?;
+        self.weights(&mut expected, &makers, found)?;
+        self.made(&mut expected, &makers, found)?;
         let [expected, stored] =
             [&expected, manifest].map(|one| serde_json::to_value(one).unwrap_or_default());
         let path = self.run.manifest();
@@ -48,11 +48,12 @@ impl Sources<'_> {
                 .complaints
                 .push(format!("{}: other facts follow from the run: {differences}", path.display()));
         }
-        if self.file.name != self.spec.name {
-            let (path, name, spec) = (self.run.plan(), &self.file.name, &self.spec.name);
+        // Both keep the name that the run began under, whatever a spec that continues it is called.
+        if self.file.name != manifest.name {
+            let (path, name, other) = (self.run.plan(), &self.file.name, &manifest.name);
             found
                 .complaints
-                .push(format!("{}: `name` is `{name}`, the spec is called `{spec}`", path.display()));
+                .push(format!("{}: `name` is `{name}`, the manifest says `{other}`", path.display()));
         }
         Ok(())
     }
@@ -74,8 +75,18 @@ impl Sources<'_> {
         }))
     }
 
-    /// The weights that are part of this program.
-    fn weights(&self, expected: &mut Manifest, found: &mut Rechecked) -> Result<(), RunError> {
+    /// The weights that are part of this program, where it made all.
+    fn weights(
+        &self,
+        expected: &mut Manifest,
+        makers: &[Environment],
+        found: &mut Rechecked,
+    ) -> Result<(), RunError> {
+        if !is_by_this_program(makers) {
+            let what = "weights that are part of a program: another one made images";
+            found.not_checked.push(what.to_owned());
+            return Ok(());
+        }
         let mut models = Models::new(None);
         for spec in self.spec.models() {
             let name = &spec.name;
@@ -102,8 +113,8 @@ impl Sources<'_> {
         Ok(())
     }
 
-    /// Machine and programs as the attempts note them, and the rest of this program where it is the one that made all.
-    fn makers(&self, expected: &mut Manifest, found: &mut Rechecked) -> Result<(), RunError> {
+    /// What the attempts note of machine and program.
+    fn makers(&self) -> Result<Vec<Environment>, RunError> {
         let mut makers: Vec<Environment> = Vec::new();
         for shard in self.run.shards()? {
             for attempt in self.run.attempts(shard)? {
@@ -113,6 +124,16 @@ impl Sources<'_> {
                 }
             }
         }
+        Ok(makers)
+    }
+
+    /// Machine and programs as the attempts note them, and the rest of this program where it is the one that made all.
+    fn made(
+        &self,
+        expected: &mut Manifest,
+        makers: &[Environment],
+        found: &mut Rechecked,
+    ) -> Result<(), RunError> {
         let models = self.spec.models();
         for steps in makers.iter().flat_map(|maker| maker.steps.iter().flatten()) {
             // A worker has put the cells of any GPU on one.
@@ -149,12 +170,17 @@ impl Sources<'_> {
         if first.libtorch.is_some() && !is_noted(&|maker| maker.libtorch == software.libtorch) {
             software.libtorch.clone_from(&first.libtorch);
         }
-        let this = Provenance::this().program;
-        if this.is_some() && makers.iter().all(|maker| maker.program == this) {
+        if is_by_this_program(makers) {
             let libtorch = software.libtorch.take();
             *software = specimen_record::Software { libtorch, ..machine::software() };
             expected.git = self.git.clone();
         }
         Ok(())
     }
+}
+
+/// Whether this program made all that is there.
+fn is_by_this_program(makers: &[Environment]) -> bool {
+    let this = Provenance::this().program;
+    this.is_some() && makers.iter().all(|maker| maker.program == this)
 }

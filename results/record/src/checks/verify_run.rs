@@ -250,16 +250,19 @@ impl Check<'_> {
 
     /// The times of an attempt, in the order in which it worked.
     fn times(&mut self, k: u32, n: u32, n_failed: u32, made: &[(ItemKey, RowPlace, Counts)]) {
+        let path = self.run.attempt_timing(k, n);
+        let mut timed = Vec::new();
+        self.rows::<TimingRow>(&path, |_, row, place| timed.push((row, place)));
+        // Afterwards: a worker may end a block meanwhile, and times nothing of the next one before it noted that.
         let mut ended = BTreeSet::new();
         self.rows::<MachineRow>(&self.run.attempt_machine(k, n), |_, row, _| {
             ended.insert(row.block);
         });
         let mut times = Times::new(n, n_failed, ended);
-        let path = self.run.attempt_timing(k, n);
-        self.rows::<TimingRow>(&path, |check, row, place| {
+        for (row, place) in timed {
             let wrong = times.add(&row).map_err(|what| contradicted(&path, place, &row.key, what));
-            check.found.complaints.extend(wrong.err());
-        });
+            self.found.complaints.extend(wrong.err());
+        }
         let path = self.run.attempt_records(k, n);
         for (key, place, _) in made.iter().filter(|(key, _, _)| !times.has(key)) {
             self.found.complaints.push(contradicted(

@@ -1,7 +1,8 @@
 //! Reading documents and JSON lines. Errors name the file, the line and the column; a row of a newer
 //! schema is refused with that reason rather than with whatever field came first.
 
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -22,7 +23,19 @@ const MAX_ROW_BYTES: u64 = 64 << 20;
 /// # Errors
 /// When it cannot be read, or has more than `most` bytes.
 pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, RecordError> {
-    open_to_read(path).and_then(|file| bounded_read::read_open(file, most)).map_err(|error| {
+    bounded(path, most, open_to_read(path))
+}
+
+/// The same of a file that a user names, which may be a pipe and is waited for.
+///
+/// # Errors
+/// As [`read_bounded`].
+pub fn read_given(path: &Path, most: u64) -> Result<Vec<u8>, RecordError> {
+    bounded(path, most, File::open(path))
+}
+
+fn bounded(path: &Path, most: u64, file: io::Result<File>) -> Result<Vec<u8>, RecordError> {
+    file.and_then(|file| bounded_read::read_open(file, most)).map_err(|error| {
         match bounded_read::too_large(&error) {
             Some(_) => RecordError::TooLarge { path: path.to_owned(), what: "file", most },
             None => RecordError::io(path, "read")(error),

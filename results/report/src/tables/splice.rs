@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use specimen_record::{Summary, read_bounded, write_atomic};
+use specimen_record::{Summary, read_given, write_atomic};
 use specimen_table::Table;
 
 use crate::ReportError;
@@ -25,8 +25,9 @@ const BRIEF: &str = "The run's report/table.md has the meaning of the columns, a
 /// When the file cannot be read or written, a run is marked nowhere, a mark has no end, or there is no such column; the file
 /// is as it was then.
 pub fn splice(path: &Path, summaries: &[Summary], columns: &[String]) -> Result<(), ReportError> {
-    let text = String::from_utf8(read_bounded(path, MAX_BYTES)?).map_err(|error| {
-        ReportError::Unreadable { path: path.to_owned(), source: std::io::Error::other(error) }
+    let text = String::from_utf8(read_given(path, MAX_BYTES)?).map_err(|error| ReportError::Unreadable {
+        path: path.to_owned(),
+        source: std::io::Error::other(error),
     })?;
     let mut renewed = text.clone();
     for summary in summaries {

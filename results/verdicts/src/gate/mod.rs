@@ -14,7 +14,7 @@ pub mod starter;
 
 use std::path::Path;
 
-use specimen_record::read_bounded;
+use specimen_record::read_given;
 
 use crate::VerdictError;
 
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// The text of the file at `path`.
 fn read_text(path: &Path) -> Result<String, VerdictError> {
-    String::from_utf8(read_bounded(path, MAX_BYTES)?).map_err(|error| VerdictError::Io {
+    String::from_utf8(read_given(path, MAX_BYTES)?).map_err(|error| VerdictError::Io {
         path: path.to_owned(),
         action: "read as text",
         source: std::io::Error::other(error),

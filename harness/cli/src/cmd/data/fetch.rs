@@ -5,17 +5,14 @@ use std::{collections::BTreeSet, path::PathBuf};
 use clap::Args;
 use serde::Serialize;
 use specimen_catalog::{Entry, entry, entry::PublishedFile};
-use specimen_convert::{Limits, Options};
+use specimen_convert::{ConvertError, Limits, Options};
 use specimen_datasets::{
     data_root::DataRoot,
     error::DatasetError,
     manifest::{DataItem, ITEMS, items_of},
 };
 use specimen_experiments::{estimate::Missing, parse::SpecText, prompts, spec::Spec};
-use specimen_foundation::{
-    failure::{Failure, FailureKind},
-    names::suggestion,
-};
+use specimen_foundation::names::suggestion;
 use specimen_hub::{
     Found, HubError, Settings,
     digest::{Vouched, discard},
@@ -272,7 +269,7 @@ fn brought(file: &'static PublishedFile, no_convert: bool, console: &Console) ->
                 Err(error)
                     if !was_here
                         && matches!(vouched, Vouched::Nobody(_))
-                        && error.kind() == Some(FailureKind::Missing) =>
+                        && matches!(error, ConvertError::Format { .. } | ConvertError::Pickle { .. }) =>
                 {
                     discard(&path, file, &places)?;
                     let why = format!("{error:#}; it was removed, and nothing says what it must contain");
