@@ -91,7 +91,7 @@ fn what_another_attempt_would_find_again_is_not_tried_again() {
     let cluster = Cluster::counted();
     let desk = Desk::new(&cluster, QUICK);
     fs::create_dir_all(desk.path("there/shards/0")).unwrap();
-    fs::write(desk.path("there/shards/0/lease.json"), "{\"schema\": 1, \"sh").unwrap();
+    fs::write(desk.path("there/shards/0/lease.json"), "{\"schema\": 99}").unwrap();
     let there = ended(desk.arrays("there", "2", &[]).spawn().unwrap());
     assert_eq!(there.code, Some(4), "{}", there.err);
     assert!(
