@@ -182,7 +182,7 @@ fn a_silent_server_has_a_time_limit_before_its_answer_and_inside_of_it() {
 fn a_download_is_continued_only_with_the_version_that_it_began_with() {
     let other: Vec<u8> = CONTENT.iter().map(u8::to_ascii_uppercase).collect();
     let dates = ["Sat, 01 Nov 2025 00:00:00 GMT", "Sun, 02 Nov 2025 00:00:00 GMT"];
-    // What it is told by, and how many bytes come the first time: some, and all but that the size is unknown.
+    // The version is told by ETag or by date. The first answer has some bytes, or all without saying how many.
     for (is_dated, at_most) in [(false, 20), (true, 20), (false, CONTENT.len()), (true, CONTENT.len())] {
         let desk = Desk::new();
         let path = desk.folder.path().join("downloads/val.zip");
