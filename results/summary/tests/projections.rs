@@ -175,7 +175,7 @@ fn a_table_of_another_guidance_device_or_dtype_is_said_to_be() {
     assert_eq!(said("3.0", "3.0"), None);
     for (from, to, what) in [
         ("guidance = 3.0", "guidance = 7.5", "guidance 7.5, the run 3"),
-        ("device = \"cpu\"", "device = \"cuda:0\"", "device cuda:0, the run cpu"),
+        ("device = \"cpu\"", "device = \"cuda:0\"", "device cuda, the run cpu"),
         ("dtype = \"bf16\"", "dtype = \"f32\"", "dtype f32, the run bf16"),
     ] {
         assert_eq!(said(from, to), Some(format!("the table is not of the run's settings: it has {what}")));
