@@ -40,7 +40,7 @@ pub use rows::diagnostic::{
     Confidence, DiagnosticFile, DraftPaths, FeaturePairs, FeatureRows, GuessTally, RisenTokens,
 };
 pub use rows::key::{ItemKey, decode_part, encode_part};
-pub use rows::machine::{Allocation, Environment, MachineRow, ModelSteps, StepKind};
+pub use rows::machine::{Allocation, Environment, MachineRow, ModelSteps, OtherStep, PlainStep, StepKind};
 pub use rows::metric::{ImportedScores, MetricFile};
 pub use rows::record::{KnownCounts, Record, Status, StepsRow};
 pub use rows::seed::Seed;

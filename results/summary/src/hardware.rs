@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use specimen_record::{Environment, Hardware, RunDir, read_document};
+use specimen_record::{Environment, Hardware, PlainStep, RunDir, read_document};
 
 use crate::error::SummaryError;
 
@@ -11,7 +11,7 @@ use crate::error::SummaryError;
 pub type Devices = BTreeMap<(u32, u32), String>;
 
 /// The hardware that made the images of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunHardware {
     /// Model name of the CPU; several are joined by " and ".
     pub cpu_model: String,
@@ -21,6 +21,8 @@ pub struct RunHardware {
     pub gpus: Vec<String>,
     /// By shard and number of the attempt: what a ratio of times must not mix.
     pub devices: Devices,
+    /// How fast each timed baseline decodes, of the attempts the middle one.
+    pub plain_steps: Vec<PlainStep>,
 }
 
 impl RunHardware {
@@ -30,7 +32,7 @@ impl RunHardware {
     /// # Errors
     /// An attempt's environment that cannot be read.
     pub fn of(run: &RunDir, driver: &Hardware) -> Result<Self, SummaryError> {
-        let (mut devices, mut nodes) = (BTreeMap::new(), Vec::new());
+        let (mut devices, mut nodes, mut plain_steps) = (BTreeMap::new(), Vec::new(), Vec::new());
         for shard in run.shards()? {
             for attempt in run.attempts(shard)? {
                 let path = run.attempt_env(shard, attempt);
@@ -39,6 +41,7 @@ impl RunHardware {
                 }
                 let environment: Environment = read_document(&path)?;
                 devices.insert((shard, attempt), model_of(&environment));
+                plain_steps.extend(environment.plain_steps.iter().cloned());
                 let rows = std::fs::metadata(run.attempt_records(shard, attempt));
                 let has_made = rows.is_ok_and(|rows| rows.len() > 0);
                 if environment.allocation.is_some() && has_made {
@@ -46,14 +49,14 @@ impl RunHardware {
                 }
             }
         }
-        Ok(Self { devices, ..Self::of_nodes(&nodes, driver) })
+        Ok(Self { devices, plain_steps: middle_steps(plain_steps), ..Self::of_nodes(&nodes, driver) })
     }
 
     fn of_nodes(nodes: &[Environment], driver: &Hardware) -> Self {
-        let devices = BTreeMap::new();
+        let (devices, plain_steps) = (BTreeMap::new(), Vec::new());
         let Some(first) = nodes.first() else {
             let Hardware { cpu_model, cpu_features, gpus, .. } = driver.clone();
-            return Self { cpu_model, cpu_features, gpus, devices };
+            return Self { cpu_model, cpu_features, gpus, devices, plain_steps };
         };
         let cpus: BTreeSet<&str> = nodes.iter().map(|node| node.host_cpu.as_str()).collect();
         let gpus: BTreeSet<&String> = nodes.iter().flat_map(|node| &node.gpus).flatten().collect();
@@ -66,6 +69,7 @@ impl RunHardware {
             cpu_features: of_first.into_iter().filter(|f| nodes.iter().all(|node| has(node, f))).collect(),
             gpus: gpus.into_iter().cloned().collect(),
             devices,
+            plain_steps,
         }
     }
 
@@ -81,6 +85,17 @@ impl RunHardware {
             )
         })
     }
+}
+
+/// Of each cell the step whose time is the middle one.
+fn middle_steps(all: Vec<PlainStep>) -> Vec<PlainStep> {
+    let mut by_cell: BTreeMap<String, Vec<PlainStep>> = BTreeMap::new();
+    all.into_iter().for_each(|step| by_cell.entry(step.cell.clone()).or_default().push(step));
+    let middle = |mut steps: Vec<PlainStep>| {
+        steps.sort_by(|a, b| a.step_s.total_cmp(&b.step_s));
+        steps.swap_remove(steps.len() / 2)
+    };
+    by_cell.into_values().map(middle).collect()
 }
 
 /// The model of what computed in an attempt: two GPUs of one model may share a ratio. Where only the index
@@ -115,6 +130,7 @@ mod tests {
             gpus: Some(gpu.into_iter().map(str::to_owned).collect()),
             allocation: Some(Allocation { job: 7, n_restarts: 0, cores: None, gpus: None, neighbours: None }),
             steps: None,
+            plain_steps: Vec::new(),
             load_average: None,
             cpu_mhz: Vec::new(),
             peak_memory_mb: None,

@@ -65,7 +65,7 @@ pub fn summarise(inputs: &Inputs<'_>) -> Result<Summary, SummaryError> {
     let baseline = all.iter().find(is_baseline).map_or(&[][..], |data| &data.timed);
     Ok(Summary {
         schema: SCHEMA,
-        timing_quality: Some(timing_checks::of_run(run, baseline)?),
+        timing_quality: Some(timing_checks::of_run(run, baseline, hardware.plain_steps.clone())?),
         spec: manifest.spec.clone(),
         name: spec.name.clone(),
         plan_digest: manifest.plan_digest.clone(),

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use specimen_record::{
-    CellTimingQuality, ItemKey, MOST_OUTLIERS, MachineRow, RunDir, Timed, TimingQuality, TimingQuantity,
-    read_rows,
+    CellTimingQuality, ItemKey, MOST_OUTLIERS, MachineRow, PlainStep, RunDir, Timed, TimingQuality,
+    TimingQuantity, read_rows,
 };
 use specimen_stats::{order_statistics::median, outliers::outliers};
 
@@ -31,7 +31,11 @@ pub(crate) fn of_cell(times: &[&Timed]) -> CellTimingQuality {
 ///
 /// # Errors
 /// Rows that cannot be read.
-pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality, SummaryError> {
+pub(crate) fn of_run(
+    run: &RunDir,
+    baseline: &[&Timed],
+    plain_steps: Vec<PlainStep>,
+) -> Result<TimingQuality, SummaryError> {
     let mut why = BTreeMap::new();
     let (drift, short_sessions) = drift(baseline)?;
     if drift.is_none() {
@@ -59,7 +63,7 @@ pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality,
             "the system did not report it, or nothing was timed".to_owned(),
         );
     }
-    Ok(TimingQuality { drift, short_sessions: Some(short_sessions), others_busy_mean, why })
+    Ok(TimingQuality { drift, short_sessions: Some(short_sessions), others_busy_mean, plain_steps, why })
 }
 
 /// Median time in the last third of the blocks over that in the first, of the session (an attempt of a shard) in which it

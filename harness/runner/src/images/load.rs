@@ -60,6 +60,16 @@ impl Models {
         if let Some(model) = self.loaded.get(spec) {
             return Ok(model.clone());
         }
+        let model = self.open(spec)?;
+        self.loaded.insert(spec.clone(), model.clone());
+        Ok(model)
+    }
+
+    /// The same, opened anew and not kept.
+    ///
+    /// # Errors
+    /// As [`Models::get`].
+    pub(crate) fn open(&self, spec: &ModelSpec) -> Result<Rc<LoadedModel>, RunError> {
         let options = OpenModel {
             kind: kind_of(spec.dtype),
             device: device_of(&spec.device)?,
@@ -75,9 +85,7 @@ impl Models {
             three_way_guidance: spec.three_way_guidance,
             graphs: spec.graphs,
         };
-        let model = within_memory(spec, None, || Ok(catalog::open(&spec.name, &options)?))?;
-        self.loaded.insert(spec.clone(), model.clone());
-        Ok(model)
+        within_memory(spec, None, || Ok(catalog::open(&spec.name, &options)?))
     }
 }
 

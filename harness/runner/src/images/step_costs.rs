@@ -19,7 +19,7 @@ use specimen_models::{
     },
 };
 pub use specimen_stats::median_interval::MedianEstimate;
-use specimen_stats::median_interval::median_interval;
+use specimen_stats::{median_interval::median_interval, order_statistics::median};
 
 use crate::error::RunError;
 
@@ -141,6 +141,46 @@ pub fn forward_costs(
         drafters,
         context: [places[0], places[places.len() - 1]],
     })
+}
+
+/// Places of an image at which [`plain_step_seconds`] times steps, with one before them that warms up.
+const PLAIN_STEPS: usize = 16;
+
+/// Seconds of a plain step of each of `models`, in turn at the same first places of an image of `prompt`; medians. `None` for
+/// images of too few tokens.
+///
+/// # Errors
+/// A prompt or settings that a model does not take.
+pub(crate) fn plain_step_seconds(
+    models: &[&LoadedModel],
+    prompt: &str,
+    sampling: &Sampling,
+    clock: &DeviceClock,
+) -> Result<Option<Vec<f64>>, RunError> {
+    let n_tokens = models.iter().map(|model| model.n_tokens).min().unwrap_or(0);
+    let n_places = n_tokens.saturating_sub(2).min(PLAIN_STEPS + 1);
+    if n_places < FEWEST {
+        return Ok(None);
+    }
+    let mut walks = Vec::new();
+    for model in models {
+        let generation = model.open(prompt, sampling, 1)?;
+        let mut walk = Walk { generation, tokens: Vec::new(), clock, buffers: model.steps.as_ref() };
+        walk.begin(1);
+        walks.push(walk);
+    }
+    let mut seconds = vec![Vec::new(); models.len()];
+    for nth in 0..n_places {
+        for (walk, seconds) in walks.iter_mut().zip(&mut seconds) {
+            let step = walk.score(1);
+            walk.commit(1);
+            if nth > 0 {
+                seconds.push(step);
+            }
+        }
+    }
+    let medians = seconds.iter().map(|seconds| Ok(median(seconds)?));
+    Ok(Some(medians.collect::<Result<_, RunError>>()?))
 }
 
 /// Seconds of `work`, which follows `begin` each time and runs once an image.

@@ -86,6 +86,14 @@ pub fn peak_memory_mb() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
+/// Bytes of memory that are free; `None` where the system does not tell.
+#[must_use]
+pub fn free_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
 /// The machine, with the GPUs that a cell of `spec` computes on.
 #[must_use]
 pub fn hardware(spec: &Spec) -> Hardware {

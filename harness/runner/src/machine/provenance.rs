@@ -94,6 +94,7 @@ mod tests {
             gpus: None,
             allocation: None,
             steps: None,
+            plain_steps: Vec::new(),
             load_average: None,
             cpu_mhz: Vec::new(),
             peak_memory_mb: None,

@@ -14,8 +14,7 @@ use specimen_experiments::spec::Cell;
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::{
     Allocation, Appender, Batch, Block, Document, Durability, Environment, Item, ItemKey, MachineRow,
-    Manifest, ModelSteps, Phases, Record, SCHEMA, StepsRow, TimingRow, disk_full, open_in_place,
-    write_document,
+    Manifest, Phases, Record, SCHEMA, StepsRow, TimingRow, disk_full, open_in_place, write_document,
 };
 
 use crate::{
@@ -31,6 +30,7 @@ use crate::{
     process::{disk_wait::DiskWait, removal::remove_if_there, stop_request::StopRequest},
     work::{
         claim::Claim,
+        plain_steps::PlainSteps,
         rows::{Finished, record, steps_row},
         shard_work::ShardWork,
         step_graphs::{ImageKind, StepGraphs},
@@ -53,6 +53,7 @@ pub(crate) struct Attempt<'a> {
     /// Whether the images that are made are not kept.
     is_warming: bool,
     graphs: StepGraphs,
+    plain_steps: PlainSteps,
     started: Instant,
     records: Appender<Record>,
     steps: Appender<StepsRow>,
@@ -81,7 +82,7 @@ impl<'a> Attempt<'a> {
         let gpus = machine::hardware(spec).gpus;
         // Before the first row: an attempt that is killed has its environment too.
         disk.write(|| {
-            let environment = environment(&gpus, allocation.as_ref(), None, Duration::ZERO);
+            let environment = environment(&gpus, allocation.as_ref(), Duration::ZERO);
             Ok(write_document(&run.attempt_env(shard, number), &environment)?)
         })?;
         Ok(Self {
@@ -92,6 +93,7 @@ impl<'a> Attempt<'a> {
             warm: BTreeSet::new(),
             is_warming: false,
             graphs: StepGraphs::default(),
+            plain_steps: PlainSteps::default(),
             records: new_file(&run.attempt_records(shard, number), disk)?,
             steps: new_file(&run.attempt_steps(shard, number), disk)?,
             timing: new_file(&run.attempt_timing(shard, number), disk)?,
@@ -228,6 +230,14 @@ impl<'a> Attempt<'a> {
                     // A process that cannot make one image is not started for another; the item says why.
                     break;
                 }
+            }
+            let first = of_cell().flat_map(|batch| &batch.images).next();
+            let is_baseline =
+                |cell: &Cell| self.work.spec.baseline_of(cell).is_some_and(|of| of.name == cell.name);
+            if let Some((_, item)) = first.filter(|(_, item)| is_own && is_baseline(self.cell(&item.key))) {
+                let cell = self.cell(&item.key);
+                let clock = &self.clocks[&cell.model.device];
+                self.plain_steps.time(cell, &item.prompt, &mut self.models, clock);
             }
         }
         Ok(())
@@ -413,8 +423,11 @@ impl<'a> Attempt<'a> {
         let elapsed = self.started.elapsed();
         self.work.disk.write(|| {
             self.claim.check(self.work.run)?;
-            let steps = Some(self.graphs.rows());
-            let environment = environment(&self.gpus, self.allocation.as_ref(), steps, elapsed);
+            let environment = Environment {
+                steps: Some(self.graphs.rows()),
+                plain_steps: self.plain_steps.rows().to_vec(),
+                ..environment(&self.gpus, self.allocation.as_ref(), elapsed)
+            };
             Ok(write_document(&self.work.run.attempt_env(self.shard, self.number), &environment)?)
         })?;
         self.machine.finish()?;
@@ -437,12 +450,7 @@ fn new_file<T: Document>(path: &Path, disk: DiskWait<'_>) -> Result<Appender<T>,
 }
 
 /// What is known of the machine `elapsed` after the attempt began.
-fn environment(
-    gpus: &[String],
-    allocation: Option<&Allocation>,
-    steps: Option<Vec<ModelSteps>>,
-    elapsed: Duration,
-) -> Environment {
+fn environment(gpus: &[String], allocation: Option<&Allocation>, elapsed: Duration) -> Environment {
     let provenance = Provenance::this();
     Environment {
         schema: SCHEMA,
@@ -452,7 +460,8 @@ fn environment(
         libtorch: Some(provenance.libtorch),
         gpus: Some(gpus.to_vec()),
         allocation: allocation.cloned(),
-        steps,
+        steps: None,
+        plain_steps: Vec::new(),
         load_average: machine::load_average(),
         cpu_mhz: machine::cpu_mhz(),
         peak_memory_mb: machine::peak_memory_mb(),

@@ -4,6 +4,7 @@ mod attempt;
 pub(crate) mod claim;
 pub(crate) mod failed_item;
 pub(crate) mod heartbeat;
+mod plain_steps;
 pub(crate) mod remaining;
 mod rows;
 pub mod shard_work;

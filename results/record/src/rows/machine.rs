@@ -79,6 +79,9 @@ pub struct Environment {
     /// How the steps of each model ran; absent while the attempt runs, when it was killed, and as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<ModelSteps>>,
+    /// How fast the baselines' models decode here; absent as the steps are, and where nothing was timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plain_steps: Vec<PlainStep>,
     /// Load over 1, 5 and 15 minutes; null where the system does not tell.
     pub load_average: Option<[f64; 3]>,
     /// Frequency of each core in MHz; empty where the system does not tell.
@@ -123,6 +126,95 @@ pub struct ModelSteps {
     pub n_while_timed: u64,
     /// Nanoseconds that these took.
     pub ns_while_timed: u64,
+}
+
+/// A decode step without drafts, and what this machine allows, timed in a warm-up of a timed baseline. All seconds are
+/// medians over the same first places of one image.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlainStep {
+    /// Name of the baseline's cell.
+    pub cell: String,
+    /// Name of the model.
+    pub model: String,
+    /// Kind of number it computed in.
+    pub dtype: String,
+    /// Seconds.
+    pub step_s: f64,
+    /// Bytes that the step reads over the bandwidth of memory as measured: the least it can take where weights do not stay in
+    /// caches. Absent where the bytes are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_s: Option<f64>,
+    /// On a CPU, the same model in the other kind of number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<OtherStep>,
+}
+
+/// A step of the same model in another kind of number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OtherStep {
+    /// The kind of number.
+    pub dtype: String,
+    /// Seconds, or null with `why`.
+    pub step_s: Option<f64>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// The other kind of number is this much faster, or a warning is due.
+const FASTER: f64 = 1.1;
+
+/// Below this share of what memory bandwidth allows a warning is due.
+const SHARE: f64 = 0.5;
+
+impl PlainStep {
+    /// Seconds of the other kind of number.
+    fn other_s(&self) -> Option<(&str, f64)> {
+        let other = self.other.as_ref()?;
+        Some((&other.dtype, other.step_s?))
+    }
+
+    /// The step and what it is compared with, in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let ms = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
+        let share =
+            |bound: f64| format!(", {:.0} % of what memory bandwidth allows", 100.0 * bound / self.step_s);
+        let other = match (&self.other, self.other_s()) {
+            (_, Some((dtype, other))) => format!(", {} in {dtype}", ms(other)),
+            (Some(OtherStep { dtype, why: Some(why), .. }), None) => {
+                format!(", in {dtype} not timed ({why})")
+            }
+            _ => String::new(),
+        };
+        let bound = self.bound_s.map(share).unwrap_or_default();
+        format!("a plain step of {} in {} takes {}{other}{bound}", self.model, self.dtype, ms(self.step_s))
+    }
+
+    /// What is to be known before a speedup over this baseline is believed, if anything is.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let share = |of: f64| format!("{:.0} %", 100.0 * of / self.step_s);
+        let of_other = self.other_s().filter(|(_, other)| self.step_s > FASTER * other);
+        let of_other =
+            of_other.map(|(dtype, other)| format!("{} of what {dtype} reaches here", share(other)));
+        let of_bound = self.bound_s.filter(|bound| *bound < SHARE * self.step_s);
+        let of_bound = of_bound.map(|bound| format!("{} of what memory bandwidth allows", share(bound)));
+        let parts: Vec<String> = [of_other, of_bound].into_iter().flatten().collect();
+        let runs_at = parts.join(", and at ");
+        (!parts.is_empty())
+            .then(|| format!("{} runs at {runs_at}: speedups are over a slow baseline", self.cell))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let seconds = [Some(self.step_s), self.bound_s, self.other_s().map(|(_, seconds)| seconds)];
+        match seconds.into_iter().flatten().find(|seconds| !(*seconds > 0.0)) {
+            Some(found) => Err(format!("{}: a plain step of {found} seconds", self.cell)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// How decode steps run.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::rows::metric::check_reasoned;
-use crate::{CellQuantity, CellTimingQuality, Digest, Document, Family, TimingQuality};
+use crate::{CellQuantity, CellTimingQuality, Digest, Document, Family, PlainStep, TimingQuality};
 
 /// The summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -402,6 +402,13 @@ impl Summary {
             _ => "the baseline's".to_owned(),
         };
         self.timing_quality.as_ref()?.drift_in_words(&whose)
+    }
+
+    /// Why the speedups of this run are over slow baselines, a sentence each without a full stop.
+    #[must_use]
+    pub fn slow_baselines(&self) -> Vec<String> {
+        let steps = self.timing_quality.iter().flat_map(|quality| &quality.plain_steps);
+        steps.filter_map(PlainStep::warning).collect()
     }
 
     /// The cell of this id.

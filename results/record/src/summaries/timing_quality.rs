@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ItemKey;
 use crate::rows::metric::check_reasoned;
+use crate::{ItemKey, PlainStep};
 
 /// Most outliers of a cell that are named.
 pub const MOST_OUTLIERS: usize = 20;
@@ -26,6 +26,9 @@ pub struct TimingQuality {
     pub short_sessions: Option<u64>,
     /// Share of all cores that other processes took, mean over blocks, in [0, 1].
     pub others_busy_mean: Option<f64>,
+    /// How fast each timed baseline decodes, of the attempts the middle one. Absent in runs that did not measure it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plain_steps: Vec<PlainStep>,
     /// Why a quantity is null.
     pub why: BTreeMap<TimingQuantity, String>,
 }
@@ -89,6 +92,7 @@ impl TimingQuality {
         let check = |quantity: TimingQuantity, has_value| {
             check_reasoned(quantity.name(), has_value, self.why.get(&quantity).map(String::as_str))
         };
+        self.plain_steps.iter().try_for_each(PlainStep::check)?;
         check(TimingQuantity::Drift, self.drift.is_some())?;
         check(TimingQuantity::OthersBusyMean, self.others_busy_mean.is_some())
     }

@@ -3,8 +3,8 @@
 use crate::fixture;
 
 use specimen_record::{
-    Appender, CellTimingQuality, Durability, ItemKey, MOST_OUTLIERS, MachineRow, Summary, TimingQuality,
-    read_document, read_rows, write_document,
+    Appender, CellTimingQuality, Durability, ItemKey, MOST_OUTLIERS, MachineRow, OtherStep, PlainStep,
+    Summary, TimingQuality, read_document, read_rows, write_document,
 };
 
 fn row() -> MachineRow {
@@ -52,8 +52,13 @@ fn the_quality_of_times_survives_a_round_trip_or_is_absent() {
     let mut with = summary();
     let why = [(specimen_record::TimingQuantity::OthersBusyMean, "the system does not report it".to_owned())]
         .into();
-    with.timing_quality =
-        Some(TimingQuality { drift: Some(1.02), short_sessions: None, others_busy_mean: None, why });
+    with.timing_quality = Some(TimingQuality {
+        drift: Some(1.02),
+        short_sessions: None,
+        others_busy_mean: None,
+        plain_steps: Vec::new(),
+        why,
+    });
     with.cells[0].timing_quality =
         Some(CellTimingQuality { n_timed: 100, n_outliers: 1, outliers: vec![ItemKey::new("ar", "7", 0)] });
     write_document(&path, &with).unwrap();
@@ -86,6 +91,7 @@ fn a_quality_that_contradicts_itself_is_refused() {
         drift: None,
         short_sessions: None,
         others_busy_mean: Some(0.0),
+        plain_steps: Vec::new(),
         why: [].into(),
     });
     let message = write_document(&path, &summary).unwrap_err().to_string();
@@ -93,18 +99,77 @@ fn a_quality_that_contradicts_itself_is_refused() {
 }
 
 #[test]
+fn a_baseline_that_is_slow_here_says_over_what() {
+    let step = |bound_s: Option<f64>, other_s: Option<f64>| PlainStep {
+        cell: "ar".to_owned(),
+        model: "tiny".to_owned(),
+        dtype: "bf16".to_owned(),
+        step_s: 0.01,
+        bound_s,
+        other: Some(OtherStep {
+            dtype: "f32".to_owned(),
+            step_s: other_s,
+            why: other_s.is_none().then(|| "no room".to_owned()),
+        }),
+    };
+    let slow = ": speedups are over a slow baseline";
+    for (bound, other, warning) in [
+        (None, None, None),
+        (Some(0.005), Some(0.0092), None),
+        (None, Some(0.0043), Some(format!("ar runs at 43 % of what f32 reaches here{slow}"))),
+        (Some(0.0049), Some(0.02), Some(format!("ar runs at 49 % of what memory bandwidth allows{slow}"))),
+        (
+            Some(0.001),
+            Some(0.005),
+            Some(format!(
+                "ar runs at 50 % of what f32 reaches here, and at 10 % of what memory bandwidth allows{slow}"
+            )),
+        ),
+    ] {
+        assert_eq!(step(bound, other).warning(), warning);
+    }
+    let words = step(Some(0.004), Some(0.005)).words();
+    let expected =
+        "a plain step of tiny in bf16 takes 10.000 ms, 5.000 ms in f32, 40 % of what memory bandwidth allows";
+    assert_eq!(words, expected);
+    assert!(step(None, None).words().ends_with(", in f32 not timed (no room)"));
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = summary();
+    summary.timing_quality = Some(TimingQuality {
+        drift: Some(1.0),
+        short_sessions: None,
+        others_busy_mean: Some(0.0),
+        plain_steps: vec![step(None, Some(0.0))],
+        why: [].into(),
+    });
+    let message = write_document(&folder.path().join("s.json"), &summary).unwrap_err().to_string();
+    assert!(message.contains("ar: a plain step of 0 seconds"), "{message}");
+}
+
+#[test]
 fn a_drift_is_told_with_its_direction() {
     let said = |drift: Option<f64>| {
-        TimingQuality { drift, short_sessions: None, others_busy_mean: None, why: [].into() }
-            .drift_in_words("the baseline's")
-            .unwrap_or_default()
+        TimingQuality {
+            drift,
+            short_sessions: None,
+            others_busy_mean: None,
+            plain_steps: Vec::new(),
+            why: [].into(),
+        }
+        .drift_in_words("the baseline's")
+        .unwrap_or_default()
     };
     assert!(said(Some(0.981)).starts_with("the baseline's median time fell by 1.9 % from the first"));
     assert!(said(Some(1.27)).starts_with("the baseline's median time rose by 27.0 % from the first"));
     assert!(said(Some(1.0001)).starts_with("the baseline's median time did not change"));
     assert_eq!(said(None), "");
-    let of_several =
-        TimingQuality { drift: Some(1.0), short_sessions: Some(2), others_busy_mean: None, why: [].into() };
+    let of_several = TimingQuality {
+        drift: Some(1.0),
+        short_sessions: Some(2),
+        others_busy_mean: None,
+        plain_steps: Vec::new(),
+        why: [].into(),
+    };
     let words = of_several.drift_in_words("the baseline's").unwrap();
     assert!(
         words.ends_with("moved most (of 2 sessions of fewer than three blocks it is not known)"),

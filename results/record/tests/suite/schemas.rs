@@ -134,8 +134,13 @@ fn what_is_written_is_valid_under_its_schema() {
     let mut summary: Summary = read_document(&run.summary()).unwrap();
     check_valid("summary.schema.json", &summary);
     let why = [(specimen_record::TimingQuantity::Drift, "one block".to_owned())].into();
-    summary.timing_quality =
-        Some(TimingQuality { drift: None, short_sessions: None, others_busy_mean: Some(0.1), why });
+    summary.timing_quality = Some(TimingQuality {
+        drift: None,
+        short_sessions: None,
+        others_busy_mean: Some(0.1),
+        plain_steps: Vec::new(),
+        why,
+    });
     let outliers = vec![ItemKey::new("ar", "", 0)];
     summary.cells[0].timing_quality = Some(CellTimingQuality { n_timed: 2, n_outliers: 1, outliers });
     check_valid("summary.schema.json", &summary);

@@ -106,6 +106,9 @@ fn of_times(summary: &Summary, caution: &mut impl FnMut(&'static str, String)) {
             ),
         );
     }
+    for slow in summary.slow_baselines() {
+        caution("Slow baseline", format!("{slow}."));
+    }
     if let Some(others) = quality.others_busy_mean.filter(|others| *others > OTHERS) {
         caution(
             "Busy machine",

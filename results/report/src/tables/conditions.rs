@@ -8,7 +8,7 @@ use specimen_table::plain;
 pub(crate) fn head(summary: &Summary) -> Vec<String> {
     let cells = &summary.cells;
     let sampling = shared(cells, |c| describe_sampling(&c.sampling));
-    vec![
+    let lines = [
         format!(
             "Run {}, plan {}, result {}.",
             summary.name,
@@ -27,7 +27,8 @@ pub(crate) fn head(summary: &Summary) -> Vec<String> {
                 false => "none".to_owned(),
             }
         ),
-    ]
+    ];
+    summary.slow_baselines().into_iter().map(|slow| format!("WARNING: {slow}.")).chain(lines).collect()
 }
 
 /// The cells that speedups and differences are relative to: the usual one, under one name for all its models and

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use specimen_record::{
-    CellSummary, Family, Guarantee, Observations, ObservedUnit, Origin, Ratio, Summary, TimingQuantity,
+    CellSummary, Family, Guarantee, Observations, ObservedUnit, Origin, PlainStep, Ratio, Summary,
+    TimingQuantity,
 };
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_table::{fixed, with_interval};
@@ -250,7 +251,8 @@ fn timing(summary: &Summary) -> Option<String> {
              sessions that timed the cell and its baseline"
         )
     });
-    let parts: Vec<String> = [drift, others, Some(outliers), sessions].into_iter().flatten().collect();
+    let mut parts: Vec<String> = [drift, others, Some(outliers), sessions].into_iter().flatten().collect();
+    parts.extend(quality.plain_steps.iter().map(PlainStep::words));
     Some(format!("Timing: {}.", parts.join("; ")))
 }
 

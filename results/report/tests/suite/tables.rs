@@ -311,6 +311,7 @@ fn a_drift_that_is_not_known_has_its_reason_in_the_line_on_times() {
         drift: None,
         short_sessions: None,
         others_busy_mean: Some(0.02),
+        plain_steps: Vec::new(),
         why: why.into(),
     });
     for cell in &mut summary.cells {
@@ -319,6 +320,28 @@ fn a_drift_that_is_not_known_has_its_reason_in_the_line_on_times() {
     let text = table(&summary).unwrap().markdown();
     let reason = "Timing: the drift is not known (no session timed the baseline in three blocks or more); other processes";
     assert!(text.contains(reason), "{text}");
+}
+
+#[test]
+fn a_report_begins_with_a_slow_baseline() {
+    use specimen_record::{OtherStep, PlainStep, TimingQuality};
+
+    let mut summary = small();
+    let other = OtherStep { dtype: "f32".to_owned(), step_s: Some(0.003), why: None };
+    let (cell, model, dtype) = ("ar".to_owned(), "tiny".to_owned(), "bf16".to_owned());
+    let plain_steps =
+        vec![PlainStep { cell, model, dtype, step_s: 0.006, bound_s: None, other: Some(other) }];
+    let drift = Some(1.0);
+    summary.timing_quality = Some(TimingQuality {
+        drift,
+        short_sessions: None,
+        others_busy_mean: Some(0.0),
+        plain_steps,
+        why: [].into(),
+    });
+    let text = table(&summary).unwrap().markdown();
+    let warning = "WARNING: ar runs at 50 % of what f32 reaches here: speedups are over a slow baseline.";
+    assert!(text.trim_start().starts_with(warning), "{text}");
 }
 
 #[test]

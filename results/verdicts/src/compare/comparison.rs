@@ -65,6 +65,8 @@ pub struct Side {
     pub drift: Option<f64>,
     /// The same in words.
     pub drift_in_words: Option<String>,
+    /// Why its speedups are over slow baselines.
+    pub slow_baselines: Vec<String>,
 }
 
 /// One measure of one cell.
@@ -210,6 +212,7 @@ fn side(run: &RunValues) -> Side {
         result_digest: run.summary.result_digest.as_str().to_owned(),
         drift: run.summary.timing_quality.as_ref().and_then(|quality| quality.drift),
         drift_in_words: run.summary.drift_in_words(),
+        slow_baselines: run.summary.slow_baselines(),
     }
 }
 

@@ -106,9 +106,10 @@ impl Comparison {
     fn head(&self) -> Vec<String> {
         let side = |name: &str, side: &Side| {
             let drift = side.drift_in_words.as_ref().map_or_else(String::new, |words| format!("; {words}"));
+            let slow: String = side.slow_baselines.iter().map(|slow| format!(" WARNING: {slow}.")).collect();
             let short = |digest: &str| digest.chars().take(12).collect::<String>();
             format!(
-                "{name}: {}run {}, plan {}, result {}{drift}.",
+                "{name}: {}run {}, plan {}, result {}{drift}.{slow}",
                 if side.is_imported { "imported " } else { "" },
                 side.name,
                 short(&side.plan_digest),

@@ -30,6 +30,8 @@ pub struct Gate {
     pub skipped: Vec<Skipped>,
     /// Reruns that would confirm a failure; 0 where nothing is open.
     pub reruns_wanted: u32,
+    /// Why speedups of the run are over slow baselines, where a rule is about one.
+    pub slow_baselines: Vec<String>,
 }
 
 /// One quantity of one cell, checked by one rule.
@@ -109,7 +111,15 @@ pub fn check(
             differences: differences(&baseline.summary, other),
         });
     }
-    let mut gate = Gate { passed: true, checks: Vec::new(), skipped: Vec::new(), reruns_wanted: 0 };
+    let has_speedups = rules.rules.iter().any(|rule| rule.measure.starts_with("speedup"));
+    let slow_baselines = runs.first().filter(|_| has_speedups).map(Summary::slow_baselines);
+    let mut gate = Gate {
+        passed: true,
+        checks: Vec::new(),
+        skipped: Vec::new(),
+        reruns_wanted: 0,
+        slow_baselines: slow_baselines.unwrap_or_default(),
+    };
     let metrics = |summary: &Summary| -> BTreeSet<String> {
         summary.cells.iter().flat_map(|cell| &cell.metrics).map(|metric| metric.metric.clone()).collect()
     };

@@ -28,7 +28,10 @@ impl Gate {
         };
         let mut table = Table {
             id: "gate".to_owned(),
-            head: vec![one_line(&format!("{}{verdict} against the baseline.", self.not_checked()))],
+            head: std::iter::once(format!("{}{verdict} against the baseline.", self.not_checked()))
+                .chain(self.slow_baselines.iter().map(|slow| format!("WARNING: {slow}.")))
+                .map(|line| one_line(&line))
+                .collect(),
             ..Table::default()
         };
         let mut checks: Vec<_> = self.checks.iter().collect();

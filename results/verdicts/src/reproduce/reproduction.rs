@@ -36,6 +36,8 @@ pub struct Reproduction {
     pub protocol: String,
     /// Under which the run did.
     pub conditions: String,
+    /// Why its speedups are over slow baselines.
+    pub slow_baselines: Vec<String>,
     /// Name of the run and digest of its records.
     pub run: [String; 2],
     /// The table, in the paper's order.
@@ -197,6 +199,7 @@ pub fn reproduce(
         claims_only,
         protocol: table.protocol.clone(),
         conditions: conditions(run),
+        slow_baselines: run.summary.slow_baselines(),
         run: [summary.name.clone(), summary.result_digest.as_str().to_owned()],
         rows: printed,
         claims: claims.map(|claim| test(claim, paper, run_of(claim))).collect::<Result<_, _>>()?,

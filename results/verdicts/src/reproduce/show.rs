@@ -120,7 +120,7 @@ impl Reproduction {
     pub fn claims_table(&self) -> Table {
         let mut table = Table {
             id: format!("{}-claims", self.id),
-            head: vec![self.claims_head(), format!("{}.", self.counts())],
+            head: [self.claims_head(), format!("{}.", self.counts())].into_iter().chain(self.warnings()).collect(),
             legend: vec![
                 "A claim holds where the 95 % interval of the paired difference is on its side, does not hold where \
                  it is on the other side, and cannot be decided where it includes both. A claim about an absolute \
@@ -149,12 +149,17 @@ impl Reproduction {
         format!("{}: its claims about {source}, tested on {}.", self.paper, self.model)
     }
 
+    fn warnings(&self) -> impl Iterator<Item = String> {
+        self.slow_baselines.iter().map(|slow| format!("WARNING: {slow}."))
+    }
+
     fn head(&self) -> Vec<String> {
         let mut head = vec![
             format!("{}, {}.", self.paper, self.table),
             format!("Paper: {}.", self.protocol),
             format!("Here: {}. Run {}, result {}.", self.conditions, self.run[0], &self.run[1][..12]),
         ];
+        head.extend(self.warnings());
         if self.claims_only {
             head.push(format!(
                 "ONLY CLAIMS ARE COMPARED: {} is none of the paper's models, so no value of ours can agree or disagree with \

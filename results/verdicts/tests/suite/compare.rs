@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use fixture::run::Made;
 use insta::assert_snapshot;
-use specimen_record::{Mix, Origin, TimingQuality, UNKNOWN_DATASET, UNKNOWN_DEVICE};
+use specimen_record::{Mix, Origin, UNKNOWN_DATASET, UNKNOWN_DEVICE};
 use specimen_verdicts::VerdictError;
 use specimen_verdicts::compare::cell_pair::cell_pair;
 use specimen_verdicts::compare::comparison::{Comparison, Options, Refused, Row, compare};
@@ -358,14 +358,13 @@ fn a_drift_is_the_summarys_number_with_its_direction() {
     let folder = tempfile::tempdir().unwrap();
     let mut a = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
     let b = RunValues::read(&Made::plain("b").write(folder.path())).unwrap();
-    let quality =
-        TimingQuality { drift: Some(0.975), short_sessions: None, others_busy_mean: None, why: [].into() };
-    a.summary.timing_quality = Some(quality);
+    a.summary.timing_quality = Some(fixture::on_slow_baseline(fixture::quality(Some(0.975))));
     let found = compare(&a, &b, &Options::default()).unwrap();
     assert_eq!((found.a.drift, found.b.drift), (Some(0.975), None));
     let head = found.table().head.join(" ");
     assert!(head.contains("; the baseline's median time fell by 2.5 %"), "{head}");
     assert!(head.contains("in the session in which it moved most"), "{head}");
+    assert!(head.contains("WARNING: ar runs at 50 % of what f32 reaches here"), "{head}");
     // Of two baselines it is that of the first, and says so.
     let mut second = a.summary.cells[0].clone();
     second.id = "ar other".to_owned();

@@ -101,6 +101,16 @@ fn the_baseline_passes_its_own_gate() {
 }
 
 #[test]
+fn a_gate_of_speedups_says_that_the_baseline_is_slow() {
+    let mut run = fixture::summary();
+    run.timing_quality = Some(fixture::on_slow_baseline(fixture::quality(None)));
+    let found = gate(&[run], Some("lab"));
+    let warning = "WARNING: ar runs at 50 % of what f32 reaches here: speedups are over a slow baseline.";
+    assert_eq!(found.table().head[1..], [warning]);
+    assert!(gate(&[fixture::summary()], Some("lab")).slow_baselines.is_empty());
+}
+
+#[test]
 fn of_many_failures_the_line_at_the_end_has_the_first() {
     let mut run = fixture::summary();
     for at in 1..run.cells.len() {

@@ -121,6 +121,7 @@ fn table3b_under(fid: &str, accepted: [f64; 5], model: &str) -> Reproduction {
     };
     let folder = tempfile::tempdir().unwrap();
     let mut run = RunValues::read(&made.write(folder.path())).unwrap();
+    run.summary.timing_quality = Some(fixture::on_slow_baseline(fixture::quality(None)));
     for cell in &mut run.summary.cells {
         cell.model = model.into();
         cell.metrics.iter_mut().filter(|m| m.metric == "fid").for_each(|m| m.metric = fid.into());
@@ -156,6 +157,9 @@ fn on_the_embedded_model_only_claims_are_judged_and_the_head_says_so() {
         "{judged:?}"
     );
     assert!(found.values_table().markdown().contains("ONLY CLAIMS ARE COMPARED"));
+    for table in [found.values_table(), found.claims_table()] {
+        assert!(table.markdown().contains("WARNING: ar runs at 50 % of what f32 reaches here"));
+    }
     for id in ["i-and-c-alike", "both-accept-more", "both-faster"] {
         assert_eq!(verdict(&found, id), ClaimVerdict::Holds, "{:#?}", found.claims);
     }

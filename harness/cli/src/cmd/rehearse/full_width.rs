@@ -11,7 +11,7 @@ use anyhow::Context;
 use serde::Serialize;
 use specimen_catalog::entry;
 use specimen_experiments::spec::{Cell, ModelSpec, Spec};
-use specimen_runner::images::load::device_of;
+use specimen_runner::{images::load::device_of, machine::free_memory};
 use specimen_summary::cost_table::CostTable;
 use specimen_weights::out_of_memory::in_units;
 
@@ -171,7 +171,7 @@ fn group(cell: &Cell) -> (&ModelSpec, u64, bool) {
 
 /// Why a model of `needed` bytes is not made on `device`.
 fn too_large(device: &str, needed: Option<u64>) -> Option<String> {
-    let (needed, free) = (needed?, available_memory().filter(|_| device == CPU)?);
+    let (needed, free) = (needed?, free_memory().filter(|_| device == CPU)?);
     (needed > free).then(|| {
         format!(
             "it takes {} and this machine has {} free; rehearse where it fits",
@@ -179,11 +179,4 @@ fn too_large(device: &str, needed: Option<u64>) -> Option<String> {
             in_units(free)
         )
     })
-}
-
-/// Bytes of memory that processes can still have, where the system says.
-fn available_memory() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }

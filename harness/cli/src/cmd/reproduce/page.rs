@@ -330,6 +330,7 @@ mod tests {
             claims_only: true,
             protocol: String::new(),
             conditions: String::new(),
+            slow_baselines: Vec::new(),
             run: [run.to_owned(), String::new()],
             rows,
             claims: Vec::new(),
