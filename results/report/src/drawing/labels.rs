@@ -18,6 +18,10 @@ const DISTANCES: [f64; 6] = [13.0, 22.0, 36.0, 54.0, 78.0, 108.0];
 /// A name this far off gets a line back to its point.
 pub(crate) const FAR: f64 = 30.0;
 
+/// Where a line to a name begins, from the middle of its mark, and how far before the name it ends.
+const MARK_EDGE: f64 = 11.0;
+const NAME_GAP: f64 = 3.0;
+
 /// How far beyond its point a name begins or ends that is above or below it.
 const SLID: f64 = 12.0;
 
@@ -115,9 +119,16 @@ pub(crate) fn nearest(at: (f64, f64), name: &Rect) -> (f64, f64) {
     (at.0.max(name[0]).min(name[2]), at.1.max(name[1]).min(name[3]))
 }
 
-/// Whether a name needs a line back to its point: it is far off, or nearer to another of `marks`.
-pub(crate) fn needs_leader(at: (f64, f64), name: &Rect, marks: &[Rect]) -> bool {
-    distance(at, name) > FAR || marks.iter().any(|other| is_nearer(at, name, other))
+/// The line from a point to its name: where it is far off, unless an interval leads there (`is_led`), and wherever another of
+/// `marks` is nearer to it. It begins at the edge of the mark, or halfway to a name that is very near.
+pub(crate) fn leader(at: (f64, f64), name: &Rect, marks: &[Rect], is_led: bool) -> Option<[(f64, f64); 2]> {
+    let (near, away) = (nearest(at, name), distance(at, name));
+    let is_misleading = marks.iter().any(|other| is_nearer(at, name, other));
+    let along = |part: f64| (at.0 + (near.0 - at.0) * part, at.1 + (near.1 - at.1) * part);
+    ((away > FAR && !is_led) || is_misleading).then(|| {
+        let (begin, gap) = (MARK_EDGE.min(away / 2.0), NAME_GAP.min(away / 4.0));
+        [along(begin / away), along(1.0 - gap / away)]
+    })
 }
 
 fn distance(at: (f64, f64), name: &Rect) -> f64 {
@@ -286,7 +297,38 @@ mod tests {
     }
 
     #[test]
+    fn every_name_is_nearest_to_its_own_mark_or_a_line_joins_them() {
+        // Planes of a few crowded points, as the quickstart's is, by a generator of Lehmer's.
+        let mut state = 1_u64;
+        let mut next = |below: f64| {
+            state = state * 48_271 % 2_147_483_647;
+            below * state as f64 / 2_147_483_647.0
+        };
+        let mut n_led = 0;
+        for _ in 0..200 {
+            let n = 2 + next(12.0) as usize;
+            let points: Vec<(f64, f64)> = (0..n).map(|_| (100.0 + next(160.0), 100.0 + next(90.0))).collect();
+            let anchors: Vec<Anchor> =
+                points.iter().map(|&at| Anchor { at, size: (40.0 + next(80.0), 16.0) }).collect();
+            let marks: Vec<Rect> =
+                points.iter().map(|&(x, y)| [x - 10.0, y - 10.0, x + 10.0, y + 10.0]).collect();
+            let names = place(&anchors, &marks, &[], [0.0, 0.0, 420.0, 300.0]);
+            for (anchor, name) in anchors.iter().zip(&names) {
+                let from = |mark: &(f64, f64)| distance(*mark, name);
+                let is_own = points.iter().all(|other| from(other) >= from(&anchor.at));
+                for is_led in [false, true] {
+                    let line = leader(anchor.at, name, &marks, is_led);
+                    assert!(is_own || line.is_some(), "{points:?}: {name:?} of {:?}", anchor.at);
+                }
+                n_led += usize::from(!is_own);
+            }
+        }
+        assert!(n_led > 20, "{n_led} names were nearer to another mark");
+    }
+
+    #[test]
     fn a_name_that_is_nearer_to_another_mark_has_a_leader() {
+        let needs_leader = |at, name: &Rect, marks: &[Rect]| leader(at, name, marks, false).is_some();
         let dot = |x: f64| [x - 10.0, 90.0, x + 10.0, 110.0];
         let marks = [dot(100.0), dot(200.0)];
         let beside = [212.0, 91.0, 260.0, 109.0];

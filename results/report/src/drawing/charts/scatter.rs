@@ -11,7 +11,7 @@ use crate::drawing::charts::axis_name::further_lines;
 use crate::drawing::families::{FamilyStyle, style};
 use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE};
 use crate::drawing::font::{SIZE_PER_EM, wrap};
-use crate::drawing::labels::{Anchor, FAR, Rect, nearest, needs_leader, place};
+use crate::drawing::labels::{Anchor, FAR, Rect, leader, nearest, place};
 use crate::drawing::marks::{
     BAR_ROOM, RADIUS, around, broken, dashed, inner_mark, sized_symbol, symbol, text_width, whisker, write,
 };
@@ -23,8 +23,6 @@ use crate::figures::setting_lines::{Line, place as place_on, size_words};
 const FADED: f64 = 0.4;
 /// Opacity of what is faded and on a line, whose stroke has to tell the line without colour.
 const FADED_ON_LINE: f64 = 0.65;
-/// Leaders that are shorter are not drawn, in units.
-const SHORTEST_LEADER: f64 = 16.0;
 /// Opacity of lines.
 const LINE_ALPHA: f64 = 0.7;
 /// Units of the plane itself, and what each point beyond a few adds.
@@ -415,18 +413,13 @@ impl Scatter {
         let places = place(&anchors, &dots, lines, inside);
         for (((dot, text, size), anchor), rect) in labels.iter().zip(&anchors).zip(places) {
             let near = nearest(anchor.at, &rect);
-            let away = (near.0 - anchor.at.0).hypot(near.1 - anchor.at.1);
             // Straight above or below the point its interval leads to the name, if it ends there.
             let ends = dot.y_ci95.map(|ends| ends.map(|end| f64::from(axes.at(dot.x, end).1)));
             let reaches = |end: &f64| (*end - near.1).abs() <= FAR;
             let is_led = near.0 == anchor.at.0 && ends.is_some_and(|ends| ends.iter().any(reaches));
-            if needs_leader(anchor.at, &rect, &dots) && away > SHORTEST_LEADER && !is_led {
-                let start = |along: f64| {
-                    let mix = |from: f64, to: f64| (from + (to - from) * along).round() as i32;
-                    (mix(anchor.at.0, near.0), mix(anchor.at.1, near.1))
-                };
-                let leader = vec![start(11.0 / away), start(1.0 - 3.0 / away)];
-                area.draw(&PathElement::new(leader, GREY.mix(0.6).stroke_width(1)))?;
+            if let Some(ends) = leader(anchor.at, &rect, &dots, is_led) {
+                let ends = ends.map(|(x, y)| (x.round() as i32, y.round() as i32));
+                area.draw(&PathElement::new(ends.to_vec(), self.color(dot).stroke_width(1)))?;
             }
             let color = if dot.is_faded { GREY } else { INK };
             let middle = (rect[0].round() as i32, ((rect[1] + rect[3]) / 2.0).round() as i32);
