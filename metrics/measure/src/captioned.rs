@@ -180,6 +180,9 @@ pub(crate) fn pair(
             return Err(MeasureError::SameId { images: images.to_path_buf(), id: id.clone(), first, second });
         }
     }
+    if let Some(blank) = captions.first_blank().filter(|_| !meter.keeps_going()) {
+        return Err(blank);
+    }
     let without_caption: Vec<String> =
         ids.iter().filter(|id| !captions.by_id().contains_key(*id)).cloned().collect();
     let without_picture: Vec<String> =
@@ -189,11 +192,9 @@ pub(crate) fn pair(
     }
     if meter.keeps_going() && without_caption.len() < ids.len() {
         for (id, key) in ids.iter().zip(keys).filter(|(id, _)| !captions.by_id().contains_key(*id)) {
-            let why = format!(
-                "{}: {key}: no caption of id {id} in {}",
-                images.display(),
-                captions.path().display()
-            );
+            let no_caption = || format!("no caption of id {id} in {}", captions.path().display());
+            let why = captions.why_blank(id).map_or_else(no_caption, |blank| blank.to_string());
+            let why = format!("{}: {key}: {why}", images.display());
             meter.leave_out(images, Broken { key: key.clone(), why });
         }
         for id in without_picture {

@@ -65,6 +65,8 @@ pub struct Captions {
     path: PathBuf,
     choice: Choice,
     by_id: BTreeMap<String, String>,
+    /// Ids whose caption is blank, with its place.
+    blank: BTreeMap<String, String>,
 }
 
 /// What a caption says about its place, for messages.
@@ -74,7 +76,7 @@ impl Captions {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// Another extension, a record without id or caption, a blank caption, and a second caption of an id where there
+    /// Another extension, a record without id or caption, nothing but blank captions, and a second caption of an id where there
     /// may be one only.
     pub fn read(path: &Path, choice: Choice) -> Result<Self, MeasureError> {
         let extension = form_of(path);
@@ -113,11 +115,22 @@ impl Captions {
         &self.by_id
     }
 
+    /// Why the picture of `id` has no caption, where its caption is blank.
+    pub(crate) fn why_blank(&self, id: &str) -> Option<MeasureError> {
+        self.blank.get(id).map(|place| blank(&self.path, place))
+    }
+
+    /// The first caption that is blank, as an error.
+    pub(crate) fn first_blank(&self) -> Option<MeasureError> {
+        self.blank.values().next().map(|place| blank(&self.path, place))
+    }
+
     fn of(path: &Path, records: Vec<Record>, choice: Choice) -> Result<Self, MeasureError> {
         let mut of_id: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut place_of: BTreeMap<String, String> = BTreeMap::new();
         for (place, id, caption) in records {
             if caption.trim().is_empty() {
-                return Err(fault(path, &place, "a caption", "blanks"));
+                place_of.entry(id.clone()).or_insert_with(|| place.clone());
             }
             let captions = of_id.entry(id.clone()).or_default();
             if choice == Choice::Only && !captions.is_empty() {
@@ -126,7 +139,7 @@ impl Captions {
             }
             captions.push(caption);
         }
-        let by_id = match choice {
+        let mut by_id = match choice {
             Choice::Only | Choice::First => chosen(of_id, |captions| Some(captions.swap_remove(0))),
             Choice::Longest => chosen(of_id, |captions| {
                 // `max_by_key` takes the last of equals.
@@ -135,11 +148,19 @@ impl Captions {
             }),
             Choice::Sjd => stuck(path, of_id)?,
         };
-        if by_id.is_empty() {
-            return Err(fault(path, "file", "captions", "none"));
+        let is_blank = |id: &String| by_id.get(id).is_some_and(|caption| caption.trim().is_empty());
+        place_of.retain(|id, _| is_blank(id));
+        by_id.retain(|id, _| !place_of.contains_key(id));
+        let captions = Self { path: path.to_path_buf(), choice, by_id, blank: place_of };
+        if captions.by_id.is_empty() {
+            return Err(captions.first_blank().unwrap_or_else(|| fault(path, "file", "captions", "none")));
         }
-        Ok(Self { path: path.to_path_buf(), choice, by_id })
+        Ok(captions)
     }
+}
+
+fn blank(path: &Path, place: &str) -> MeasureError {
+    fault(path, place, "a caption", "blanks")
 }
 
 /// One caption for each id.

@@ -276,6 +276,22 @@ fn records_that_are_none_are_named_with_their_place() {
 }
 
 #[test]
+fn a_blank_caption_stops_nothing_where_what_is_broken_is_left_out() {
+    let root = tempfile::tempdir().unwrap();
+    let images = pictures(&root.path().join("images"), &NAMES);
+    let text = "id\tcaption\n12\ta dog\n7\t \n3\ta cow\n";
+    let captions = captions(root.path(), "c.tsv", text, Choice::Only).unwrap();
+    let networks = StandIns::default();
+    let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
+    let message = clip_score(&mut meter, &images, &captions).unwrap_err().to_string();
+    assert!(message.contains("c.tsv: row 2: expected a caption, found blanks"), "{message}");
+    let settings = Settings { cache: None, keep_going: true, interval: false, batch: 4 };
+    let mut meter = Meter::with(Protocol::named("clipscore").unwrap(), &networks, settings);
+    let (measured, _) = clip_score(&mut meter, &images, &captions).unwrap();
+    assert_eq!(measured.n[0], Some(2));
+}
+
+#[test]
 fn embeddings_that_were_made_before_are_paired_row_by_row() {
     let golden = crate::golden::path;
     let networks = StandIns::default();
