@@ -2,8 +2,8 @@
 //! al., arXiv 2603.27115).
 //!
 //! Only the abstract and the captions were available: "the change of token probabilities between consecutive
-//! iterations guides the sampling of drafts". How is our guess, in two modes; no equation of the paper stands
-//! behind either, and no number of it may be called a reproduction. Recorded as the distribution a draft was drawn
+//! iterations guides the sampling of drafts". How is our guess, in three modes; no equation of the paper stands
+//! behind any, and no number of it may be called a reproduction. Recorded as the distribution a draft was drawn
 //! from, the tilted distribution keeps the method lossless; recording the untilted one does not, and exists to show
 //! that. The abstract speaks of the change of token probabilities, so a rise is measured between the target's own
 //! distributions of two iterations; measured from the recorded, tilted one, a token that was favoured looks as if it
@@ -50,6 +50,8 @@ pub enum Tilt {
     Step,
     /// `max(P / previous, 1) ^ lambda`.
     Ratio,
+    /// `1 + lambda max(P - previous, 0)`.
+    Difference,
 }
 
 /// Which distribution a draft is tested against.
@@ -111,6 +113,7 @@ impl Refresh {
         let mode = match mode {
             Tilt::Step => "step",
             Tilt::Ratio => "ratio",
+            Tilt::Difference => "difference",
         };
         let law = match law {
             Recorded::Tilted => "tilted",
@@ -141,7 +144,8 @@ impl Refresh {
             let tilt = match mode {
                 Tilt::Step if rose => 1.0 + lambda,
                 Tilt::Ratio if rose => (f64::from(now) / f64::from(before)).min(MAX_RATIO).powf(*lambda),
-                Tilt::Step | Tilt::Ratio => 1.0,
+                Tilt::Difference if rose => 1.0 + lambda * (f64::from(now) - f64::from(before)),
+                Tilt::Step | Tilt::Ratio | Tilt::Difference => 1.0,
             };
             f64::from(now) * tilt
         };
@@ -193,6 +197,7 @@ mod tests {
         check(Tilt::Ratio, 1.0, [1.0, 0.3, 0.2]);
         check(Tilt::Ratio, 0.5, [0.5 * 2_f64.sqrt(), 0.3, 0.2]);
         check(Tilt::Step, 0.0, [0.5, 0.3, 0.2]);
+        check(Tilt::Difference, 4.0, [1.0, 0.3, 0.2]);
     }
 
     #[test]
@@ -205,7 +210,7 @@ mod tests {
     #[test]
     fn newcomers_are_drawn_no_more_often_than_the_target_draws_them() {
         let (current, previous) = ([0.4, 0.3, 0.1, 0.1, 0.1], [0.5, 0.2, 0.3, 0.0, 0.0]);
-        for mode in [Tilt::Step, Tilt::Ratio] {
+        for mode in [Tilt::Step, Tilt::Ratio, Tilt::Difference] {
             for lambda in [0.0, 0.5, 1.0, 8.0] {
                 let drawn = after(&vp(mode, lambda, Recorded::Tilted), &current, &previous).drawn;
                 let share = drawn.probs()[3] + drawn.probs()[4];
