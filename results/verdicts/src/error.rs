@@ -194,29 +194,11 @@ pub enum VerdictError {
         "the spec has no cell but the baseline, so there is nothing to choose from; add cells, [axes] or --sweep"
     )]
     NothingToTune,
-    /// Fewer prompts than a tuning takes.
-    #[error(
-        "the spec gives {n_prompts} prompts, and a tuning takes at least {needed}: {first} in its first rung, and a third \
-         of all, at least six, held out; raise dataset.limit or --limit"
-    )]
-    TooFewPrompts {
-        /// Prompts there are.
-        n_prompts: usize,
-        /// Prompts of the first rung.
-        first: usize,
-        /// Prompts that it would take.
-        needed: usize,
-    },
-    /// A first rung too small for an interval.
-    #[error(
-        "--prompts {first} is too few: a rung has at least {fewest} prompts, since fewer have no interval; \
-         give --prompts {fewest} or more, or leave it out"
-    )]
-    RungTooSmall {
-        /// Prompts asked for.
-        first: usize,
-        /// The fewest.
-        fewest: usize,
+    /// An objective that has no better side.
+    #[error("of `{measure}` neither more nor less is better; take another objective")]
+    NoDirection {
+        /// The measure.
+        measure: String,
     },
     /// A table that cannot be written as CSV.
     #[error("the trace cannot be written as CSV: {reason}")]
@@ -233,9 +215,8 @@ impl Failure for VerdictError {
             Self::BadRules { .. }
             | Self::UnusedRule { .. }
             | Self::UnknownMeasure { .. }
-            | Self::NothingToTune
-            | Self::RungTooSmall { .. }
-            | Self::TooFewPrompts { .. } => FailureKind::Spec,
+            | Self::NoDirection { .. }
+            | Self::NothingToTune => FailureKind::Spec,
             Self::OtherExperiment { .. }
             | Self::OtherTable { .. }
             | Self::OtherSeeds { .. }

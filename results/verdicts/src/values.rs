@@ -126,15 +126,21 @@ impl RunValues {
         both.into_iter().find(|(_, [one, two])| one != two).map(|(image, seeds)| (image.clone(), seeds))
     }
 
+    /// Number of prompts of a cell.
+    pub(crate) fn n_prompts(&self, cell: &str) -> usize {
+        self.prompts(cell).len()
+    }
+
+    fn prompts(&self, cell: &str) -> BTreeSet<&str> {
+        let images = self.seeds.get(cell).into_iter().flatten();
+        images.map(|((prompt, _), _)| prompt.as_str()).collect()
+    }
+
     /// Number of prompts that a cell shares with a cell of another run, by their ids, and of those that either has; `None`
     /// where the images of one are not known.
     #[must_use]
     pub fn common_prompts(&self, cell: &str, other: (&RunValues, &str)) -> Option<[usize; 2]> {
-        let prompts = |run: &RunValues, cell: &str| -> BTreeSet<String> {
-            let images = run.seeds.get(cell).into_iter().flatten();
-            images.map(|((prompt, _), _)| prompt.clone()).collect()
-        };
-        let (of_cell, theirs) = (prompts(self, cell), prompts(other.0, other.1));
+        let (of_cell, theirs) = (self.prompts(cell), other.0.prompts(other.1));
         let is_known = !of_cell.is_empty() && !theirs.is_empty();
         is_known.then(|| [of_cell.intersection(&theirs).count(), of_cell.union(&theirs).count()])
     }

@@ -13,11 +13,8 @@ use specimen_runner::{
     slurm::arrays::{Array, Arrays, arrays},
 };
 
-use specimen_verdicts::tune::tuning::Tuning;
-
 use crate::{
     args::Format,
-    cmd::tune::saved,
     console::{Console, answer, answer_json},
     image_seconds::seconds_per_image,
 };
@@ -25,7 +22,7 @@ use crate::{
 /// Arguments of `specimen status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Folder of the run, or of a tuning
+    /// Folder of the run
     pub run: PathBuf,
 }
 
@@ -74,12 +71,6 @@ struct CellLine {
 
 /// Prints how much of the run is done.
 pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()> {
-    if let Some(tuning) = saved(&args.run)? {
-        return match console.format() {
-            Format::Json => answer_json(&tuning),
-            Format::Human => answer(&of_tuning(&tuning)),
-        };
-    }
     let run = RunDir::open(&args.run)?;
     let manifest: Manifest = read_document(&run.manifest())?;
     let plan: PlanFile = read_document(&run.plan())?;
@@ -137,35 +128,6 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
         Format::Json => answer_json(&answered),
         Format::Human => answer(&human(&answered)),
     }
-}
-
-/// How far a tuning is.
-fn of_tuning(tuning: &Tuning) -> String {
-    let run = match (&tuning.verdict, tuning.wants_rung()) {
-        (Some(_), _) => None,
-        (None, true) => Some(format!("rung-{}", tuning.rungs.len() + 1)),
-        (None, false) => Some("held-out".to_owned()),
-    };
-    let state = match &run {
-        None => "finished".to_owned(),
-        Some(run) => format!("incomplete: {run} is next or under way; continue with the same `tune`"),
-    };
-    let (done, most) = (tuning.rungs.len(), tuning.schedule.n_rungs());
-    let left = match tuning.verdict {
-        Some(_) => String::new(),
-        None => format!(", {} left of {}", counted(tuning.left().len(), "setting"), tuning.settings.len()),
-    };
-    let runs =
-        tuning.rungs.iter().map(|rung| &rung.run).chain(tuning.confirmation.iter().map(|held| &held.run));
-    let runs: Vec<String> = runs.map(|run| format!("run     {run}")).collect();
-    format!(
-        "tuning  {}: {} of {}\nstate   {state}\nrungs   {done} of at most {most} done{left}\n{}\nverdict {}\n",
-        tuning.name,
-        tuning.objective,
-        counted(tuning.settings.len(), "setting"),
-        runs.join("\n"),
-        tuning.said()
-    )
 }
 
 /// Whether a spec has cells of an import.

@@ -1,32 +1,17 @@
-//! `specimen tune`: the best setting of a spec inside a budget, by a race over prompts. Every rung is an ordinary run
-//! below the folder of the tuning, so one that was killed is continued.
+//! `specimen tune`: the best setting of a spec, or of a run that is there, inside a budget.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 use specimen_experiments::{
     goal::Goal,
     names::BASELINE,
     prompts,
     spec::{Cell, DatasetSpec, Spec},
-    warnings::Warning,
 };
-use specimen_foundation::text::counted;
-use specimen_record::{RunDir, read_bounded, write_atomic};
-use specimen_runner::plan::stored_plan::plan_of;
-use specimen_verdicts::{
-    VerdictError,
-    tune::{
-        MOST_LIMIT,
-        level::Level,
-        rung::place,
-        sample::ALONE,
-        schedule::Schedule,
-        trial::{Evidence, Trial},
-        tuning::{Confirmation, Rung, Setting, Tuning, Verdict},
-    },
-    values::RunValues,
-};
+use specimen_record::{Manifest, RunDir, read_document, write_atomic};
+use specimen_verdicts::{VerdictError, tune::tuning::Tuning, values::RunValues};
 
 use crate::{
     args::Format,
@@ -49,73 +34,74 @@ pub struct TuneArgs {
     /// What has to be kept, as in `fid<=ar+0.5,clip>=ar-0.002`: numbers, or relative to the baseline; may be repeated
     #[arg(long, value_name = "BOUND,BOUND…")]
     pub subject_to: Vec<String>,
-    /// Prompts of the first rung, at least 6 [default: 6 or more, so that there are at most six rungs]
-    #[arg(long, value_name = "N")]
-    pub prompts: Option<usize>,
-    /// Folder of the tuning, continued if it exists [default: results/runs/<name of the spec>.tune]
+    /// Folder of the run, continued if it exists [default: results/runs/<name of the spec>]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 
-/// The key of a schedule that says whether the first rung was asked for.
-const GIVEN: &str = "is_first_given";
-/// What a tuning is saved in.
-const TRACE: &str = "tune.json";
-
-/// Bytes of one, at most.
-const MAX_BYTES: u64 = 1 << 28;
+/// The largest `--limit` that is advised.
+const MOST_LIMIT: usize = 1000;
 
 const AFTER_HELP: &str = "\
-The settings are the cells of the spec except `ar`, multiplied by its axes and by --sweep. The spec's prompts \
-(--limit) are cut into rungs and a third that is held out for the winner. Each rung judges by all prompts so far, \
-about twice as many as the one before. It drops what misses a bound for certain, and what is worse for certain than \
-the best setting that meets every bound. An undecided setting is never dropped, and an exact method never for a bound \
-of quality. Where the prompts run out undecided, the number that would decide is printed. Written to the folder: \
-tune.json, tune.csv, tune.md, and the runs. Ends with 1 where nothing meets the budget or held-out prompts do not \
-confirm it.";
+The settings are the cells of the spec except `ar`, multiplied by its axes and by --sweep. All of them run on all prompts; \
+the folder of a finished run in the place of the spec is judged as it is. A setting meets the bounds, misses one, or is not \
+decided, with the prompts that would decide it. The best is that of those which meet every bound for certain. \
+tune.csv in the folder of the report has every number. Ends with 1 where no setting meets every bound.";
 
-/// Tunes to the verdict.
+/// Tunes to the answer.
 pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
-    let spec = args.spec.text(None)?.resolve()?;
+    let given = &args.spec.spec;
+    let (spec, run) = match given.join("manifest.json").is_file() {
+        true => (spec_of_run(args)?, Some(given.clone())),
+        false => (args.spec.text(None)?.resolve()?, None),
+    };
     let goal = Goal::parse(&args.objective, &args.subject_to, &spec)?;
     let settings = settings(&spec, &goal)?;
-    let out = args.out.clone().unwrap_or_else(|| default_out(&format!("{}.tune", spec.name)));
-    let (plan, _) = plan_of(spec.clone(), data_root().as_ref())?;
-    let schedule = Schedule::of(plan.prompts.len(), args.prompts)?;
-    for warning in plan.warnings() {
-        match warning {
-            Warning::FewerPromptsThanLimit { .. } => console.warn(warning),
-            _ => console.detail(warning),
+    let dataset = spec.dataset.clone();
+    let run = match run {
+        Some(run) => run,
+        None => {
+            let out = args.out.clone().unwrap_or_else(|| default_out(&spec.name));
+            rerun::run(spec, &out, console)?
         }
-    }
-    let mut tuner = Tuner { spec: &spec, goal: &goal, out: &out, console, rungs: Vec::new() };
-    let mut tuning = Tuning::new(&spec.name, &goal, settings, schedule);
-    check_same(&out, &tuning)?;
-    tuning.n_available = n_available(&spec.dataset)?;
-    tuning.is_part = spec.dataset.part.is_some();
-    while tuning.wants_rung() {
-        tuner.rung(&mut tuning)?;
-        tuner.save(&tuning)?;
-    }
-    if let Some(best) = tuning.best() {
-        let setting = best.trial.setting.clone();
-        tuning.confirmation = Some(tuner.confirmation(&tuning, &setting)?);
-    }
-    tuning.conclude();
-    tuner.save(&tuning)?;
+    };
+    let run = RunDir::open(run)?;
+    let mut tuning = Tuning::of(&RunValues::read(&run)?, &goal, &settings)?;
+    tuning.n_available = n_available(&dataset)?;
+    let csv = run.report().join("tune.csv");
+    write_atomic(&csv, tuning.csv()?.as_bytes())?;
     match console.format() {
         Format::Human => answer(&tuning.table().text(table_width()))?,
         Format::Json => answer_json(&tuning)?,
     }
-    console.say(format!("trace: {}", out.join("tune.csv").display()));
-    match tuning.verdict {
-        Some(Verdict::Confirmed { .. }) => Ok(()),
-        _ => Err(CliError::Mismatch(tuning.said()).into()),
+    console.say(format!("every number: {}", csv.display()));
+    match tuning.best {
+        Some(_) => Ok(()),
+        None => Err(CliError::Mismatch(tuning.said()).into()),
     }
+}
+
+/// The spec of the run in the place of a spec, which is taken as it is.
+fn spec_of_run(args: &TuneArgs) -> anyhow::Result<Spec> {
+    let SpecArgs { spec: folder, set, sweep, limit } = &args.spec;
+    if !set.is_empty() || !sweep.is_empty() || limit.is_some() || args.out.is_some() {
+        let why = format!(
+            "{} is a run, which is judged as it is: leave out --set, --sweep, --limit and --out, or name the spec",
+            folder.display()
+        );
+        return Err(CliError::Usage(why).into());
+    }
+    let manifest: Manifest = read_document(&RunDir::open(folder)?.manifest())?;
+    serde_json::from_value(manifest.spec).with_context(|| {
+        format!("{}: another version of the program wrote the manifest's spec", folder.display())
+    })
 }
 
 /// Prompts that a dataset has, whatever the spec takes of them; `None` where it has as many as any `--limit` that is advised.
 fn n_available(dataset: &DatasetSpec) -> anyhow::Result<Option<usize>> {
+    if let Some([from, to]) = dataset.part {
+        return Ok(Some(to - from));
+    }
     // A seed chooses from the dataset as it is; without one, a generated dataset has as many as are asked for.
     let limit = if dataset.subset_seed.is_some() { None } else { Some(MOST_LIMIT) };
     let all = DatasetSpec { limit, subset_seed: None, part: None, ..dataset.clone() };
@@ -123,64 +109,8 @@ fn n_available(dataset: &DatasetSpec) -> anyhow::Result<Option<usize>> {
     Ok(Some(n).filter(|n| *n < MOST_LIMIT))
 }
 
-/// The tuning that was saved in `folder`; `None` where there is none.
-pub(crate) fn saved(folder: &Path) -> anyhow::Result<Option<Tuning>> {
-    let path = folder.join(TRACE);
-    if !path.is_file() {
-        return Ok(None);
-    }
-    let bytes = read_bounded(&path, MAX_BYTES)?;
-    let tuning = serde_json::from_slice(&bytes).map_err(|error| unreadable(&path, &error))?;
-    Ok(Some(tuning))
-}
-
-/// A trace that is damaged, or of another version of the program. The runs below it hold all that was measured.
-fn unreadable(path: &Path, error: &serde_json::Error) -> CliError {
-    CliError::Missing(format!(
-        "{}: no tuning of this version of the program: {error}; remove the file and run the same `tune` again, which takes \
-         the runs that are there",
-        path.display()
-    ))
-}
-
-/// Refuses a folder with another tuning, whose answer would be lost.
-fn check_same(out: &Path, tuning: &Tuning) -> anyhow::Result<()> {
-    let path = out.join(TRACE);
-    if !path.is_file() {
-        return Ok(());
-    }
-    let bytes = read_bounded(&path, MAX_BYTES)?;
-    let before: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| unreadable(&path, &error))?;
-    let mut now = serde_json::to_value(tuning)?;
-    // The traces of earlier programs do not say who chose the first rung.
-    if let (None, Some(schedule)) = (before["schedule"].get(GIVEN), now["schedule"].as_object_mut()) {
-        schedule.remove(GIVEN);
-    }
-    let differing: Vec<&str> = [
-        ("name", "the name of the spec"),
-        ("objective", "the objective"),
-        ("budget", "the bounds"),
-        ("settings", "the settings"),
-        ("schedule", "the prompts (--limit, --prompts)"),
-    ]
-    .into_iter()
-    .filter(|(key, _)| before[key] != now[key])
-    .map(|(_, what)| what)
-    .collect();
-    if differing.is_empty() {
-        return Ok(());
-    }
-    let differing = differing.join(", ");
-    Err(CliError::Usage(format!(
-        "{} has another tuning; it differs in {differing}; choose another folder with --out",
-        out.display()
-    ))
-    .into())
-}
-
 /// The cells to choose from. Each needs its baseline in the spec where the goal speaks of it.
-fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<Setting>> {
+fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<(String, String)>> {
     let cells = spec.cells.iter().filter(|cell| cell.base != BASELINE);
     if cells.clone().next().is_none() {
         return Err(VerdictError::NothingToTune.into());
@@ -205,7 +135,7 @@ fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<Setting>> {
                 );
                 return Err(CliError::Spec(why).into());
             }
-            Ok(Setting { name: cell.name.clone(), method: cell.described() })
+            Ok((cell.name.clone(), cell.described()))
         })
         .collect()
 }
@@ -234,105 +164,6 @@ fn baseline<'s>(spec: &'s Spec, cell: &Cell) -> Option<&'s Cell> {
     spec.cells.iter().filter(|other| other.base == BASELINE).find(is_alike)
 }
 
-/// What all runs of a tuning share.
-struct Tuner<'a> {
-    spec: &'a Spec,
-    goal: &'a Goal,
-    out: &'a Path,
-    console: &'a Console,
-    /// The runs of the rungs so far.
-    rungs: Vec<RunValues>,
-}
-
-impl Tuner<'_> {
-    /// Runs the next rung, and places its settings.
-    fn rung(&mut self, tuning: &mut Tuning) -> anyhow::Result<()> {
-        let at = tuning.rungs.len();
-        let (run, prompts) = (format!("rung-{}", at + 1), tuning.schedule.prompts(at));
-        let settings = tuning.left();
-        self.console.say(format!(
-            "rung {} of at most {}: {} on {}",
-            at + 1,
-            tuning.schedule.n_rungs(),
-            counted(settings.len(), "setting"),
-            counted(prompts[1] - prompts[0], if at == 0 { "prompt" } else { "further prompt" })
-        ));
-        let values = self.run(&run, &settings, prompts)?;
-        let (result_digest, n_images) = (digest(&values), n_images(&values));
-        self.rungs.push(values);
-        let read = |setting: &&str| Evidence::read(&self.rungs, self.goal, setting, &tuning.level());
-        let found = settings.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        if self.goal.higher_is_better.is_none() {
-            let objective = &self.goal.objective;
-            let why = || {
-                CliError::Usage(format!(
-                    "of `{objective}` neither more nor less is better; take another objective"
-                ))
-            };
-            let direction = self.rungs.last().and_then(|values| Trial::direction(values, objective));
-            tuning.higher_is_better = direction.ok_or_else(why)?;
-        }
-        let last = self.rungs.last();
-        tuning.is_distance = last.is_some_and(|values| Trial::is_distance(values, &self.goal.objective));
-        let trials = place(found, &tuning.round())?;
-        tuning.rungs.push(Rung { run, result_digest, prompts, n_images, trials });
-        Ok(())
-    }
-
-    /// Runs the chosen setting on the prompts that no rung had.
-    fn confirmation(&self, tuning: &Tuning, setting: &str) -> anyhow::Result<Confirmation> {
-        let prompts = tuning.schedule.held_out();
-        self.console.say(format!("held out: `{setting}` on {}", counted(prompts[1] - prompts[0], "prompt")));
-        let run = "held-out".to_owned();
-        let values = self.run(&run, &[setting], prompts)?;
-        let (result_digest, n_images) = (digest(&values), n_images(&values));
-        let trial = Evidence::read(
-            &[values],
-            self.goal,
-            setting,
-            &Level::fixed(ALONE).judging(prompts[1] - prompts[0]),
-        )?
-        .trial;
-        let standing = trial.standing();
-        Ok(Confirmation { run, result_digest, prompts, n_images, trial, standing })
-    }
-
-    /// Makes, continues or takes the run of these settings, with their baselines, on a part of the prompts.
-    fn run(&self, name: &str, settings: &[&str], [from, to]: [usize; 2]) -> anyhow::Result<RunValues> {
-        let mut spec = self.spec.clone();
-        let chosen: Vec<&Cell> =
-            self.spec.cells.iter().filter(|cell| settings.contains(&cell.name.as_str())).collect();
-        let wanted = |cell: &Cell| {
-            let is_theirs = |chosen: &&Cell| baseline(self.spec, chosen).is_some_and(|b| b.name == cell.name);
-            settings.contains(&cell.name.as_str()) || chosen.iter().any(is_theirs)
-        };
-        spec.cells.retain(wanted);
-        // They speak about cells that may be gone, and a tuning reads neither.
-        spec.published.clear();
-        spec.expect.clear();
-        let start = self.spec.dataset.part.map_or(0, |part| part[0]);
-        spec.dataset.part = Some([start + from, start + to]);
-        spec.name = format!("{}.{name}", self.spec.name);
-        let folder = rerun::run(spec, &self.out.join(name), self.console)?;
-        Ok(RunValues::read(&RunDir::open(folder)?)?)
-    }
-
-    fn save(&self, tuning: &Tuning) -> anyhow::Result<()> {
-        write_atomic(&self.out.join(TRACE), serde_json::to_string_pretty(tuning)?.as_bytes())?;
-        write_atomic(&self.out.join("tune.csv"), tuning.csv()?.as_bytes())?;
-        write_atomic(&self.out.join("tune.md"), tuning.table().markdown().as_bytes())?;
-        Ok(())
-    }
-}
-
-fn digest(values: &RunValues) -> String {
-    values.summary.result_digest.as_str().to_owned()
-}
-
-fn n_images(values: &RunValues) -> u64 {
-    values.summary.cells.iter().map(|cell| cell.n_images).sum()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
@@ -346,8 +177,8 @@ mod tests {
         let scenes = DatasetSpec { limit: Some(12), ..DatasetSpec::whole("scenes-val", None) };
         let cases = [
             (scenes.clone(), None),
-            (DatasetSpec { subset_seed: Some(1), ..scenes.clone() }, Some(2000)),
-            (DatasetSpec { part: Some([2, 9]), ..scenes }, None),
+            (DatasetSpec { subset_seed: Some(1), ..scenes.clone() }, None),
+            (DatasetSpec { part: Some([2, 9]), ..scenes }, Some(7)),
             (DatasetSpec { limit: Some(2), ..DatasetSpec::whole("unconditional", None) }, None),
             (DatasetSpec::whole("cascade-figures", None), Some(31)),
             (DatasetSpec::whole(file.path().to_str().unwrap(), None), Some(3)),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use specimen_experiments::goal::{Constraint, Side};
 use specimen_stats::rounding::is_equal;
 
-use super::{level::Level, sample::Sample};
+use super::sample::Sample;
 use crate::VerdictError;
 
 /// A value with its 95 % interval, or the reason why there is none.
@@ -35,7 +35,7 @@ pub struct BoundCheck {
     /// each; otherwise from the ends of both intervals, which is wider.
     pub slack_interval: Option<[f64; 2]>,
     /// Whether it is a bound of quality and the method exact: it then has the baseline's distribution, the slack is the
-    /// baseline's own, and no setting is dropped for it.
+    /// baseline's own.
     pub is_by_construction: bool,
     /// Prompts that would decide it, where it is undecided and the number is known.
     pub prompts_to_decide: Option<u64>,
@@ -45,7 +45,7 @@ pub struct BoundCheck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BudgetStatus {
-    /// Every bound is kept by the point estimate.
+    /// The bound is kept by the point estimate.
     Meets,
     /// Undecided: a value is missing, or an interval includes the bound.
     Open,
@@ -67,11 +67,16 @@ pub struct Sides<'a> {
 }
 
 impl BoundCheck {
-    /// Judges `sides` by `constraint`; the interval of the slack is at `level`.
+    /// Judges `sides` by `constraint` on `n_prompts`; the interval of the slack is at `level`.
     ///
     /// # Errors
     /// When `level` is no probability.
-    pub fn of(constraint: &Constraint, sides: Sides<'_>, level: &Level) -> Result<BoundCheck, VerdictError> {
+    pub fn of(
+        constraint: &Constraint,
+        sides: Sides<'_>,
+        level: f64,
+        n_prompts: usize,
+    ) -> Result<BoundCheck, VerdictError> {
         let Sides { value, baseline, is_by_construction, is_nearer } = sides;
         let text = constraint.text.clone();
         // A bound that the baseline itself misses asks for more than being near it, and is taken as it is.
@@ -95,7 +100,7 @@ impl BoundCheck {
             slack: slack
                 .value()
                 .map(|value| up_to_rounding(value, slack.size() + bound.unwrap_or(0.0).abs())),
-            slack_interval: slack.interval(level.now())?.map(|[low, high]| match is_around {
+            slack_interval: slack.interval(level)?.map(|[low, high]| match is_around {
                 // No distance is below 0, so nothing keeps the bound by more than the whole amount.
                 true => [low, high.min(constraint.plus.abs())],
                 false => [low, high],
@@ -105,7 +110,7 @@ impl BoundCheck {
         };
         held.reading.why = why;
         if !held.is_decided() {
-            held.prompts_to_decide = slack.prompts_to_decide(level)?;
+            held.prompts_to_decide = slack.prompts_to_decide(level, n_prompts)?;
         }
         Ok(held)
     }
@@ -228,12 +233,8 @@ mod tests {
         baseline: &Sample,
         is_by_construction: bool,
     ) -> BoundCheck {
-        BoundCheck::of(
-            constraint,
-            Sides { value, baseline, is_by_construction, is_nearer: false },
-            &Level::fixed(0.99),
-        )
-        .unwrap()
+        BoundCheck::of(constraint, Sides { value, baseline, is_by_construction, is_nearer: false }, 0.99, 6)
+            .unwrap()
     }
 
     #[test]
@@ -288,7 +289,7 @@ mod tests {
                 is_by_construction: false,
                 is_nearer: true,
             };
-            let found = BoundCheck::of(constraint, sides, &Level::fixed(0.99)).unwrap();
+            let found = BoundCheck::of(constraint, sides, 0.99, 6).unwrap();
             (found.standing(), (found.slack.unwrap() * 1e6).round() / 1e6)
         };
         let at_least = Constraint { side: Side::AtLeast, ..at_most(1.0, -0.3) };
@@ -299,8 +300,7 @@ mod tests {
         }
         let noisy = prompts(&[1.4, 4.6, 2.3, 8.8, 4.3, 6.9]);
         let sides = Sides { value: &noisy, baseline: &baseline, is_by_construction: false, is_nearer: true };
-        let [low, high] =
-            BoundCheck::of(&at_most(1.0, 0.3), sides, &Level::fixed(0.99)).unwrap().slack_interval.unwrap();
+        let [low, high] = BoundCheck::of(&at_most(1.0, 0.3), sides, 0.99, 6).unwrap().slack_interval.unwrap();
         assert!(low < 0.0 && high == 0.3, "nothing is inside by more than the whole amount: {low} {high}");
         assert_eq!(
             standing(&at_most(0.0, 5.0), -3.0).0,
@@ -325,7 +325,8 @@ mod tests {
                 is_by_construction: false,
                 is_nearer: false,
             },
-            &Level::fixed(0.95),
+            0.95,
+            6,
         )
         .unwrap();
         let [low, high] = found.slack_interval.unwrap();

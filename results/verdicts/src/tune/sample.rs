@@ -1,10 +1,14 @@
 //! What was measured of one quantity, with the interval of its mean: Student's t over prompts, from
-//! [`FEWEST_PROMPTS`] of them on. A resampled interval of so few prompts is too narrow at the levels that a tuning needs.
+//! six of them on, as in a run. A resampled interval of so few prompts is too narrow at the levels that a tuning needs.
 
 use specimen_record::distances;
-use specimen_stats::{normal::normal_quantile, paired::scores_up_to_rounding, student::student_quantile};
+use specimen_stats::{
+    fewest::{FEWEST_OBSERVATIONS, Undecided, observations_to_decide},
+    normal::normal_quantile,
+    paired::scores_up_to_rounding,
+    student::student_quantile,
+};
 
-use super::{FEWEST_PROMPTS, level::Level};
 use crate::{VerdictError, values::ByPrompt};
 
 /// The level of single intervals, and of those in summaries.
@@ -45,7 +49,7 @@ impl Sample {
         }
     }
 
-    /// The interval of [`Sample::value`] at `confidence`, in (0, 1); `None` for fewer than [`FEWEST_PROMPTS`] prompts and
+    /// The interval of [`Sample::value`] at `confidence`, in (0, 1); `None` for fewer than [`FEWEST_OBSERVATIONS`] prompts and
     /// for one value without an interval.
     ///
     /// # Errors
@@ -66,14 +70,19 @@ impl Sample {
         })
     }
 
-    /// Prompts that would show on which side of 0 the mean is, at the level of the tuning that has them, if mean and spread
-    /// stay as they are. `None` where nothing says so or it is more than a million.
+    /// Prompts that would show on which side of 0 the mean is, at `level`, if mean, spread and the prompts of a value stay as
+    /// they are: of `n_prompts` some may share a value, as images that were decoded together share a time. `None` where nothing
+    /// says so or it is more than a million values.
     ///
     /// # Errors
     /// When `level` is no probability.
-    pub fn prompts_to_decide(&self, level: &Level) -> Result<Option<u64>, VerdictError> {
+    pub fn prompts_to_decide(&self, level: f64, n_prompts: usize) -> Result<Option<u64>, VerdictError> {
         let Some(spread) = self.spread() else { return Ok(None) };
-        level.prompts_to_decide(&spread)
+        let half = t_quantile(spread.n, level)? * spread.error;
+        let open = Undecided { n: spread.n as u64, distance: spread.mean.abs(), side: half, half };
+        let of_a_value = (n_prompts as f64 / spread.n as f64).max(1.0);
+        let n_values = observations_to_decide(&open, level)?;
+        Ok(n_values.map(|n| (n as f64 * of_a_value).ceil() as u64))
     }
 
     /// These scores, with the other's on every prompt where the two differ by rounding alone.
@@ -98,19 +107,6 @@ impl Sample {
                 [low - to, value - reference, high - from]
             }),
         }
-    }
-
-    /// By how much the value is above the other's: it is above for certain where the interval of each of these is above 0.
-    /// One, except of two distances: their difference prompt by prompt, and their sum, without which it could be the other
-    /// side of 0 that is far.
-    #[must_use]
-    pub fn above(&self, other: &Sample) -> Vec<Sample> {
-        let (Sample::Distance(ours), Sample::Distance(theirs)) = (self, other) else {
-            return vec![self.minus(other)];
-        };
-        let [ours, theirs] = [ours, theirs].map(outwards);
-        let back = theirs.iter().map(|(id, value)| (id.clone(), -value)).collect();
-        [theirs, back].map(|other| Sample::Prompts(ours.clone()).minus(&Sample::Prompts(other))).to_vec()
     }
 
     /// Both as one value each, combined from the ends of their intervals; without both intervals there is none.
@@ -155,7 +151,7 @@ impl Sample {
     fn spread(&self) -> Option<Spread> {
         let Sample::Prompts(values) = self else { return None };
         let n = values.len();
-        if n < FEWEST_PROMPTS {
+        if n < FEWEST_OBSERVATIONS {
             return None;
         }
         let mean = values.values().sum::<f64>() / n as f64;
@@ -169,21 +165,15 @@ impl Sample {
     }
 }
 
-/// These, with the signs that make their mean positive.
-fn outwards(values: &ByPrompt) -> ByPrompt {
-    let sign = if values.values().sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
-    values.iter().map(|(id, value)| (id.clone(), sign * value)).collect()
-}
-
 /// A mean over prompts with its standard error.
-pub(super) struct Spread {
-    pub(super) n: usize,
-    pub(super) mean: f64,
-    pub(super) error: f64,
+struct Spread {
+    n: usize,
+    mean: f64,
+    error: f64,
 }
 
 /// Half the width of a two-sided interval at `confidence` of a mean of `n` values, in standard errors.
-pub(super) fn t_quantile(n: usize, confidence: f64) -> Result<f64, VerdictError> {
+fn t_quantile(n: usize, confidence: f64) -> Result<f64, VerdictError> {
     Ok(student_quantile(n as u64 - 1, 0.5 + confidence / 2.0)?)
 }
 
@@ -222,10 +212,12 @@ mod tests {
     fn the_prompts_that_would_decide_make_the_interval_end_at_zero() {
         // Mean 0.25, deviation 1.016: t(.975) deviations over the root of n are 0.2515 at 65 and 0.2498 at 66 prompts.
         let values: Vec<f64> = (0..32).map(|at| 0.25 + if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        let needed = prompts(&values).prompts_to_decide(&Level::fixed(0.95)).unwrap().unwrap();
+        let needed = prompts(&values).prompts_to_decide(0.95, 32).unwrap().unwrap();
         assert_eq!(needed, 66);
+        // Values of batches of four are of four times the prompts.
+        assert_eq!(prompts(&values).prompts_to_decide(0.95, 128).unwrap(), Some(4 * 66));
         let even: Vec<f64> = (0..32).map(|at| if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        let never = prompts(&even).prompts_to_decide(&Level::fixed(0.95)).unwrap();
+        let never = prompts(&even).prompts_to_decide(0.95, 32).unwrap();
         assert_eq!(never, None, "a mean of 0 is never decided");
     }
 }

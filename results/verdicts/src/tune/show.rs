@@ -1,111 +1,157 @@
 //! A tuning for people and as CSV.
 
-use specimen_table::{
-    Column, Entry, Section, Table, column_decimals, deciding_interval, fixed, plain, with_interval,
-};
+use specimen_table::{Column, Entry, Table, column_decimals, deciding_interval, fixed, plain, with_interval};
 
 use super::{
-    bound::{BoundCheck, BudgetStatus, Reading},
+    bound::{BoundCheck, Reading},
     sample::ALONE,
-    trial::Trial,
+    trial::{Standing, Trial},
     tuning::Tuning,
 };
 use crate::VerdictError;
 
-/// A trial as a row, and its result.
-struct Row<'t> {
-    trial: &'t Trial,
-    outcome: &'static str,
-}
+/// Prompts beyond which nobody is advised to decide a bound: the value is on it, and another setting is the better use of the
+/// time.
+pub(super) const MOST_ADVISED: u64 = 1000;
+/// Undecided bounds in the sentence, at most; all of them are in the CSV.
+const MOST_NAMED: usize = 4;
 
 impl Tuning {
-    /// One block a rung and one for the confirmation, one row a setting.
+    /// One row a setting.
     #[must_use]
     pub fn table(&self) -> Table {
         let mut table = Table { id: "tuning".to_owned(), head: vec![self.head()], ..Table::default() };
-        let (rows, sections) = self.rows();
-        table.sections = sections;
-        table
-            .push(Column::text("setting"), rows.iter().map(|row| Entry::plain(&row.trial.setting)).collect());
-        let objectives: Vec<&Reading> = rows.iter().map(|row| &row.trial.objective).collect();
+        let entries = |of: &dyn Fn(&Trial) -> String| -> Vec<Entry> {
+            self.settings.iter().map(|trial| Entry::plain(&of(trial))).collect()
+        };
+        table.push(Column::text("setting"), entries(&|trial| trial.setting.clone()));
+        let objectives: Vec<&Reading> = self.settings.iter().map(|trial| &trial.objective).collect();
         let column = Column::number(&self.objective_name(), "", Some(self.higher_is_better));
         let texts = readings(&objectives, &mut table);
         table.push(column, texts);
         for (at, constraint) in self.budget.iter().enumerate() {
-            let held: Vec<&BoundCheck> = rows.iter().map(|row| &row.trial.budget[at]).collect();
+            let held: Vec<&BoundCheck> = self.settings.iter().map(|trial| &trial.budget[at]).collect();
             let texts = bounds(&held, &mut table);
             table.push(Column::number(constraint, "", None), texts);
         }
-        let outcomes = rows.iter().map(|row| Entry::plain(row.outcome)).collect();
-        table.push(Column::text("outcome"), outcomes);
+        if !self.budget.is_empty() {
+            table.push(Column::text("bounds"), entries(&|trial| trial.standing.words().to_owned()));
+        }
         table.legend.extend(self.legend());
-        table.legend.push(self.cost());
         table.legend.push(self.said());
         table
     }
 
-    /// What marks and words mean, once for the whole table.
+    /// What marks mean.
     fn legend(&self) -> Vec<String> {
-        let dropped = format!(
-            "dropped, worse: the best of those that meet every bound for certain has a better objective for certain, by the {} % \
-             interval of their difference, prompt by prompt.",
-            fixed(100.0 * self.confidence, 2)
-        );
-        let is_zero = |trial: &Trial| trial.objective.ci95 == Some([0.0; 2]);
-        let distance = match self.is_distance && self.trials().any(is_zero) {
-            true => vec![format!(
-                "{}: 0 of an exact method, whose distribution is the baseline's, whatever its own images have.",
-                self.objective_name()
-            )],
-            false => Vec::new(),
-        };
-        if self.budget.is_empty() {
-            return [vec![dropped.replacen('d', "D", 1)], distance].concat();
-        }
-        let has_exact = self.trials().any(|trial| trial.budget.iter().any(|held| held.is_by_construction));
-        let exact = match has_exact {
-            true => {
-                " `exact`: the method samples from the target's distribution, so its margin is that of the baseline, whatever its \
-                 own images have, and no bound of quality drops it."
-            }
-            false => "",
-        };
-        let lines = vec![
-            format!(
-                "Of each bound: the value, how far it is inside the bound (negative: outside) with the interval of that, and \
-                 `?` where the interval does not decide.{exact} Dropped, misses: a bound is missed for certain; {dropped} \
-                 Undecided settings continue."
-            ),
-            format!(
-                "A rung judges by all prompts so far. The intervals of bounds have {} % each, so that all decisions \
-                 about one setting have {} % together; the intervals of the objective, as shown, and of held-out prompts have 95 %.",
+        let all = || self.settings.iter();
+        let mut lines = Vec::new();
+        if !self.budget.is_empty() {
+            let exact = match all().any(|trial| trial.budget.iter().any(|held| held.is_by_construction)) {
+                true => {
+                    " `exact`: the method samples from the target's distribution, so its margin is that of the baseline, whatever \
+                     its own images have."
+                }
+                false => "",
+            };
+            lines.push(format!(
+                "Of each bound: the value, and how far it is inside (negative: outside) with its {} % interval; `?`: the interval \
+                 does not decide. The bounds of a setting have {} % together.{exact}",
                 fixed(100.0 * self.confidence, 2),
                 fixed(100.0 * ALONE, 0),
+            ));
+        }
+        if self.is_distance && all().any(|trial| trial.objective.ci95 == Some([0.0; 2])) {
+            lines.push(format!(
+                "{}: 0 of an exact method, whose distribution is the baseline's, whatever its own images have.",
+                self.objective_name()
+            ));
+        }
+        lines
+    }
+
+    /// The answer, in sentences.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let rivals: Vec<String> = self.rivals().flat_map(|trial| self.open_bounds(trial)).collect();
+        let n_more = rivals.len().saturating_sub(MOST_NAMED);
+        let mut named = rivals.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join("; ");
+        if n_more > 0 {
+            named.push_str(&format!("; and {n_more} more (tune.csv)"));
+        }
+        let first = self.settings.first();
+        let (answer, open) = match (first, &self.best) {
+            (Some(best), Some(name)) => {
+                let value = best.objective.value.unwrap_or_default();
+                let text = with_interval(
+                    value,
+                    best.objective.ci95,
+                    column_decimals(&[(value, best.objective.ci95)]),
+                    true,
+                );
+                let slow = match self.objective.starts_with("speedup") && value < 1.0 {
+                    true => " Its baseline is faster.",
+                    false => "",
+                };
+                let among = "It was chosen by these prompts: where much depends on it, run it on others.";
+                let method = match best.method.starts_with("external") {
+                    true => format!(" ({})", best.method),
+                    false => String::new(),
+                };
+                let best = format!("Best: `{name}`{method}, {} {text}.{slow} {among}", self.objective_name());
+                (best, "Not decided, and would be better: ")
+            }
+            (Some(nearest), None) if nearest.standing == Standing::Misses => (
+                format!(
+                    "No setting meets the bounds. The nearest is `{}`: {}.",
+                    nearest.setting,
+                    misses(nearest)
+                ),
+                "",
             ),
-        ];
-        [lines, distance].concat()
+            (Some(only), None) if only.standing == Standing::Meets => {
+                let why = only.objective.why.as_deref().unwrap_or("the run gives no reason");
+                (
+                    format!("No setting that meets the bounds has a value of {}: {why}.", self.objective),
+                    "Not decided: ",
+                )
+            }
+            _ => ("No setting meets the bounds for certain.".to_owned(), "Not decided: "),
+        };
+        if named.is_empty() { answer } else { format!("{answer} {open}{named}.") }
     }
 
-    fn trials(&self) -> impl Iterator<Item = &Trial> {
-        let of_rungs = self.rungs.iter().flat_map(|rung| &rung.trials).map(|placed| &placed.trial);
-        of_rungs.chain(self.confirmation.as_ref().map(|confirmation| &confirmation.trial))
+    /// The bounds of a setting that are not decided, with what would decide them.
+    fn open_bounds(&self, trial: &Trial) -> Vec<String> {
+        let open = trial.budget.iter().filter(|held| !held.is_decided());
+        let text = |held: &BoundCheck| {
+            let decide = match (held.prompts_to_decide, self.n_available) {
+                (Some(n), _) if n > MOST_ADVISED => {
+                    format!("so near that more than {MOST_ADVISED} prompts would decide it")
+                }
+                (Some(n), Some(all)) if n > all as u64 => {
+                    format!("about {n} prompts would decide it, and the dataset has {all}")
+                }
+                (Some(n), _) => format!("about {n} prompts would decide it: --limit {n}"),
+                (None, _) => {
+                    held.reading.why.clone().unwrap_or_else(|| "what would decide it is not known".to_owned())
+                }
+            };
+            format!("`{}` {} ({decide})", trial.setting, held.constraint)
+        };
+        open.map(text).collect()
     }
 
-    /// One line a setting, rung and bound, with every number in full.
+    /// One line a setting and bound, with every number in full.
     ///
     /// # Errors
     /// When the CSV writer refuses a line.
     pub fn csv(&self) -> Result<String, VerdictError> {
         let mut out = csv::Writer::from_writer(Vec::new());
         let failed = |e: csv::Error| VerdictError::Csv { reason: e.to_string() };
-        out.write_record([
-            "rung",
-            "first_prompt",
-            "end_prompt",
-            "run",
+        let heads = [
             "setting",
-            "place",
-            "fate",
+            "standing",
             "objective",
             "value",
             "low",
@@ -118,54 +164,27 @@ impl Tuning {
             "slack_high",
             "prompts_to_decide",
             "why",
-        ])
-        .map_err(failed)?;
-        let mut put = |start: [String; 7], trial: &Trial, why: &str| {
-            let objective = &trial.objective;
-            let ends = |ci95: Option<[f64; 2]>| [number(ci95.map(|ci| ci[0])), number(ci95.map(|ci| ci[1]))];
-            let value = [self.objective.clone(), number(objective.value)];
-            let value: Vec<String> = value.into_iter().chain(ends(objective.ci95)).collect();
+        ];
+        out.write_record(heads).map_err(failed)?;
+        let ends = |ci95: Option<[f64; 2]>| [0, 1].map(|at| number(ci95.map(|ci| ci[at])));
+        for trial in &self.settings {
+            let names = [trial.setting.clone(), trial.standing.words().to_owned(), self.objective.clone()];
+            let start = [&names[..], &[number(trial.objective.value)], &ends(trial.objective.ci95)].concat();
             let bounds: Vec<Vec<String>> = trial
                 .budget
                 .iter()
                 .map(|held| {
                     let numbers = [held.reading.value, held.bound, held.slack].map(number);
-                    let texts = std::iter::once(held.constraint.clone()).chain(numbers);
                     let needed = held.prompts_to_decide.map(|n| n.to_string()).unwrap_or_default();
-                    texts.chain(ends(held.slack_interval)).chain([needed]).collect()
+                    let why = held.reading.why.clone().unwrap_or_default();
+                    [&[held.constraint.clone()][..], &numbers, &ends(held.slack_interval), &[needed, why]]
+                        .concat()
                 })
                 .collect();
-            let bounds = if bounds.is_empty() { vec![vec![String::new(); 7]] } else { bounds };
-            bounds.into_iter().try_for_each(|bound| {
-                let line = start.iter().chain(&value).cloned().chain(bound).chain([why.to_owned()]);
-                out.write_record(line)
-            })
-        };
-        for (at, rung) in self.rungs.iter().enumerate() {
-            for placed in &rung.trials {
-                let start = [
-                    (at + 1).to_string(),
-                    rung.prompts[0].to_string(),
-                    rung.prompts[1].to_string(),
-                    rung.run.clone(),
-                    placed.trial.setting.clone(),
-                    placed.place.to_string(),
-                    placed.fate.words().to_owned(),
-                ];
-                put(start, &placed.trial, &placed.why).map_err(failed)?;
+            let bounds = if bounds.is_empty() { vec![vec![String::new(); 8]] } else { bounds };
+            for bound in bounds {
+                out.write_record(start.iter().chain(&bound)).map_err(failed)?;
             }
-        }
-        if let Some(held_out) = &self.confirmation {
-            let start = [
-                "held-out".to_owned(),
-                held_out.prompts[0].to_string(),
-                held_out.prompts[1].to_string(),
-                held_out.run.clone(),
-                held_out.trial.setting.clone(),
-                String::new(),
-                String::new(),
-            ];
-            put(start, &held_out.trial, outcome(held_out.standing)).map_err(failed)?;
         }
         let bytes = out.into_inner().map_err(|e| VerdictError::Csv { reason: e.to_string() })?;
         Ok(String::from_utf8(bytes).expect("only text was written"))
@@ -185,34 +204,20 @@ impl Tuning {
     fn objective_name(&self) -> String {
         if self.is_distance { format!("abs. Δ {}", self.objective) } else { self.objective.clone() }
     }
-
-    fn rows(&self) -> (Vec<Row<'_>>, Vec<Section>) {
-        let (mut rows, mut sections) = (Vec::new(), Vec::new());
-        for (at, rung) in self.rungs.iter().enumerate() {
-            let [from, to] = rung.prompts;
-            let new = if from == 0 { String::new() } else { format!(", {} of them new", to - from) };
-            let title = format!("rung {} of {}: {to} prompts{new}", at + 1, self.schedule.n_rungs());
-            sections.push(Section { first_row: rows.len(), title });
-            rows.extend(
-                rung.trials.iter().map(|placed| Row { trial: &placed.trial, outcome: placed.fate.words() }),
-            );
-        }
-        if let Some(held_out) = &self.confirmation {
-            let [from, to] = held_out.prompts;
-            let title = format!("held out: {} prompts of no rung", to - from);
-            sections.push(Section { first_row: rows.len(), title });
-            rows.push(Row { trial: &held_out.trial, outcome: outcome(held_out.standing) });
-        }
-        (rows, sections)
-    }
 }
 
-/// The verdict of the held-out prompts.
-fn outcome(standing: BudgetStatus) -> &'static str {
-    match standing {
-        BudgetStatus::Meets => "confirmed",
-        BudgetStatus::Open | BudgetStatus::Misses => "not confirmed",
-    }
+/// The bounds that a setting misses for certain: `nfe<=100 by 5.9 [4.1, 7.6]`.
+fn misses(trial: &Trial) -> String {
+    let missed = trial.budget.iter().filter_map(|held| {
+        let (slack, interval) = (held.slack.filter(|slack| *slack < 0.0)?, held.slack_interval);
+        let turned = interval.map(|[low, high]| [-high, -low]);
+        let by = deciding_interval(-slack, turned, &[0.0], column_decimals(&[(-slack, turned)]));
+        let whose =
+            if held.is_by_construction { " as the baseline does, whose distribution it has" } else { "" };
+        let open = if held.is_decided() { "" } else { " (not decided)" };
+        Some(format!("misses {} by {by}{whose}{open}", held.constraint))
+    });
+    missed.collect::<Vec<_>>().join(", ")
 }
 
 fn readings(readings: &[&Reading], table: &mut Table) -> Vec<Entry> {

@@ -1,119 +1,89 @@
-//! What the rungs so far measured of one setting: the objective and every bound of the budget. Values of prompts are
-//! those of all rungs together; a value that a run has as a whole (a Frechet distance) is that of the last rung.
+//! What a run measured of one setting: the objective and every bound of the budget.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use specimen_experiments::goal::Goal;
 use specimen_record::{Better, CellSummary, Guarantee, distances};
 
 use super::{
     bound::{BoundCheck, BudgetStatus, Reading, Sides, reading},
-    level::Level,
     sample::Sample,
 };
 use crate::{
     VerdictError, measured,
-    values::{ByPrompt, PairedTimes, RunValues, Span},
+    values::{ByPrompt, RunValues, Span},
 };
 
-/// One setting in one rung.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
     /// Name of the cell.
     pub setting: String,
+    /// Its method, canonical; `external: COMMAND` of another program.
+    pub method: String,
     /// What is to be as good as it can be, with its 95 % interval.
     pub objective: Reading,
     /// The bounds, in the order of the goal.
     pub budget: Vec<BoundCheck>,
+    /// Whether it meets them.
+    pub standing: Standing,
 }
 
-/// A trial with what its objective was measured from, so that two settings can be compared prompt by prompt.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evidence {
-    /// What is shown.
-    pub trial: Trial,
-    /// The objective.
-    pub objective: Sample,
+/// Whether a setting meets its bounds, as far as its intervals decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Each for certain.
+    Meets,
+    /// No bound is missed for certain, and one is not decided.
+    NotDecided,
+    /// One is missed for certain.
+    Misses,
 }
 
-impl Trial {
-    /// The worst standing of its bounds.
+impl Standing {
+    /// That of these bounds together.
     #[must_use]
-    pub fn standing(&self) -> BudgetStatus {
-        self.budget.iter().map(BoundCheck::standing).max().unwrap_or(BudgetStatus::Meets)
+    pub fn of(budget: &[BoundCheck]) -> Standing {
+        match budget {
+            all if all.iter().any(|held| held.standing() == BudgetStatus::Misses) => Standing::Misses,
+            all if all.iter().all(BoundCheck::is_decided) => Standing::Meets,
+            _ => Standing::NotDecided,
+        }
     }
 
-    /// Whether the budget is missed for certain, by a bound for which a setting may be dropped.
+    /// Its words in a table.
     #[must_use]
-    pub fn is_ruled_out(&self) -> bool {
-        self.budget.iter().any(|held| held.standing() == BudgetStatus::Misses && !held.is_by_construction)
-    }
-
-    /// Whether every bound is decided, or one is missed for certain.
-    #[must_use]
-    pub fn is_decided(&self) -> bool {
-        self.is_ruled_out() || self.budget.iter().all(BoundCheck::is_decided)
-    }
-
-    /// The largest miss of its bounds, as a share of the bound; absent where one has no value.
-    #[must_use]
-    pub fn miss(&self) -> Option<f64> {
-        self.budget.iter().map(BoundCheck::miss).try_fold(0.0, |worst: f64, miss| Some(worst.max(miss?)))
-    }
-
-    /// Whether more of a metric is better, as its scores say; `None` where they do not, or it is no metric.
-    #[must_use]
-    pub fn direction(values: &RunValues, metric: &str) -> Option<bool> {
-        let metrics = values.summary.cells.iter().flat_map(|cell| &cell.metrics);
-        metrics.filter(|scored| scored.metric == metric).find_map(|scored| scored.higher_is_better)
+    pub fn words(self) -> &'static str {
+        match self {
+            Standing::Meets => "meets",
+            Standing::NotDecided => "not decided",
+            Standing::Misses => "misses",
+        }
     }
 }
 
 impl Trial {
-    /// Whether a measure counts by how far it is from the baseline's: where it would for a relaxed cell, whichever cells the run
-    /// has.
-    #[must_use]
-    pub fn is_distance(values: &RunValues, measure: &str) -> bool {
-        let mut scored = values.summary.cells.iter().flat_map(|cell| &cell.metrics);
-        let scored = scored.find(|scored| scored.metric == measure);
-        scored.and_then(|scored| scored.better(Guarantee::Relaxed)) == Some(Better::NearerToBaseline)
-    }
-}
-
-impl Evidence {
-    /// From the objective and the bounds.
+    /// Reads what a run has of `setting`. Intervals of bounds are at `level`.
     ///
     /// # Errors
-    /// When a statistic refuses the objective.
-    pub fn new(setting: &str, objective: Sample, budget: Vec<BoundCheck>) -> Result<Evidence, VerdictError> {
-        let trial = Trial { setting: setting.to_owned(), objective: reading(&objective)?, budget };
-        Ok(Evidence { trial, objective })
-    }
-
-    /// Reads what `rungs`, the runs so far, have of `setting`. Intervals of bounds are at `level`.
-    ///
-    /// # Errors
-    /// When a run has no such cell, or a statistic refuses its values.
+    /// When the run has no such cell, or a statistic refuses its values.
     pub fn read(
-        rungs: &[RunValues],
+        values: &RunValues,
         goal: &Goal,
         setting: &str,
-        level: &Level,
-    ) -> Result<Evidence, VerdictError> {
-        for values in rungs {
-            find(values, setting)?;
-        }
-        let last = rungs.last().expect("a trial is of at least one run");
-        let cell = find(last, setting)?;
-        let baseline = baseline_of(last, cell).map(|baseline| baseline.id.as_str());
+        method: &str,
+        level: f64,
+    ) -> Result<Trial, VerdictError> {
+        let cell = find(values, setting)?;
+        let n_prompts = values.n_prompts(setting);
+        let baseline = baseline_of(values, cell).map(|baseline| baseline.id.as_str());
         let budget = goal.budget.iter().map(|constraint| {
             let measure = constraint.measure.as_str();
             let of_baseline = match baseline {
-                Some(id) => sample(rungs, id, measure),
+                Some(id) => sample(values, id, measure),
                 None => Sample::Absent { why: "the run has no baseline".to_owned() },
             };
-            let value = beside(sample(rungs, setting, measure), &of_baseline, cell, measure);
+            let value = beside(sample(values, setting, measure), &of_baseline, cell, measure);
             // A metric that only the baseline lacks compares with the baseline's images, of which an exact method draws others.
             let is_of_pairs = value.value().is_some() && of_baseline.value().is_none();
             let is_quality = is_quality(cell, measure) && !is_of_pairs;
@@ -123,36 +93,58 @@ impl Evidence {
                 is_by_construction: cell.guarantee == Guarantee::Exact && is_quality,
                 is_nearer: is_nearer(cell, measure),
             };
-            BoundCheck::of(constraint, sides, level)
+            BoundCheck::of(constraint, sides, level, n_prompts)
         });
-        let objective = objective(rungs, cell, baseline, &goal.objective)?;
-        Evidence::new(setting, objective, budget.collect::<Result<_, _>>()?)
+        let budget: Vec<BoundCheck> = budget.collect::<Result<_, _>>()?;
+        Ok(Trial {
+            setting: setting.to_owned(),
+            method: method.to_owned(),
+            objective: reading(&objective(values, cell, baseline, &goal.objective))?,
+            standing: Standing::of(&budget),
+            budget,
+        })
     }
+
+    /// The largest miss of its bounds, as a share of the bound; absent where one has no value.
+    #[must_use]
+    pub fn miss(&self) -> Option<f64> {
+        self.budget.iter().map(BoundCheck::miss).try_fold(0.0, |worst: f64, miss| Some(worst.max(miss?)))
+    }
+}
+
+/// Whether more of a metric is better, as its scores say; `None` where they do not, or it is no metric.
+#[must_use]
+pub fn direction(values: &RunValues, metric: &str) -> Option<bool> {
+    let metrics = values.summary.cells.iter().flat_map(|cell| &cell.metrics);
+    metrics.filter(|scored| scored.metric == metric).find_map(|scored| scored.higher_is_better)
+}
+
+/// Whether a measure counts by how far it is from the baseline's: where it would for a relaxed cell, whichever cells the run
+/// has.
+#[must_use]
+pub fn is_distance(values: &RunValues, measure: &str) -> bool {
+    let mut scored = values.summary.cells.iter().flat_map(|cell| &cell.metrics);
+    let scored = scored.find(|scored| scored.metric == measure);
+    scored.and_then(|scored| scored.better(Guarantee::Relaxed)) == Some(Better::NearerToBaseline)
 }
 
 /// The objective of a cell. Of a measure by which nearer to the baseline's is better, it is how far a cell is from
 /// it: 0 for an exact one, whose distribution is the baseline's.
-fn objective(
-    rungs: &[RunValues],
-    cell: &CellSummary,
-    baseline: Option<&str>,
-    measure: &str,
-) -> Result<Sample, VerdictError> {
-    let is_distance = rungs.last().is_some_and(|last| Trial::is_distance(last, measure));
-    let value = sample(rungs, &cell.id, measure);
-    let Some(baseline) = baseline.filter(|_| is_distance) else { return Ok(value) };
-    let of_baseline = sample(rungs, baseline, measure);
+fn objective(values: &RunValues, cell: &CellSummary, baseline: Option<&str>, measure: &str) -> Sample {
+    let value = sample(values, &cell.id, measure);
+    let Some(baseline) = baseline.filter(|_| is_distance(values, measure)) else { return value };
+    let of_baseline = sample(values, baseline, measure);
     if cell.guarantee == Guarantee::Exact {
-        return Ok(match of_baseline {
+        return match of_baseline {
             Sample::Prompts(values) => Sample::Distance(values.into_keys().map(|id| (id, 0.0)).collect()),
             _ => Sample::Whole { value: 0.0, ci95: Some([0.0; 2]) },
-        });
+        };
     }
-    Ok(match beside(value, &of_baseline, cell, measure).minus(&of_baseline) {
+    match beside(value, &of_baseline, cell, measure).minus(&of_baseline) {
         Sample::Prompts(apart) => Sample::Distance(apart),
         Sample::Whole { value, ci95 } => Sample::Whole { value: value.abs(), ci95: ci95.map(distances) },
         absent => absent,
-    })
+    }
 }
 
 /// What a cell has of a measure, to be compared with its baseline's: of a metric, up to rounding.
@@ -194,9 +186,9 @@ fn baseline_of<'v>(values: &'v RunValues, cell: &CellSummary) -> Option<&'v Cell
     named.or_else(|| values.summary.cells.iter().find(is_alike))
 }
 
-/// What the runs have of one measure of a cell.
-fn sample(rungs: &[RunValues], id: &str, measure: &str) -> Sample {
-    let Some(cell) = rungs.last().and_then(|values| values.summary.cell(id)) else {
+/// What the run has of one measure of a cell.
+fn sample(values: &RunValues, id: &str, measure: &str) -> Sample {
+    let Some(cell) = values.summary.cell(id) else {
         return Sample::Absent { why: format!("the run has no cell `{id}`") };
     };
     let found = measured::of(cell, measure);
@@ -204,13 +196,12 @@ fn sample(rungs: &[RunValues], id: &str, measure: &str) -> Sample {
         let why = found.why.unwrap_or_else(|| "the run gives no reason".to_owned());
         return Sample::Absent { why };
     };
-    let of = |read: &dyn Fn(&RunValues) -> ByPrompt| -> ByPrompt { rungs.iter().flat_map(read).collect() };
     let by_prompt = match measure {
-        "speedup" => speedups(rungs, id, Span::Decode),
-        "speedup_e2e" => speedups(rungs, id, Span::EndToEnd),
-        "decode_s" => of(&|values| values.seconds(id, Span::Decode)),
-        "e2e_s" => of(&|values| values.seconds(id, Span::EndToEnd)),
-        _ => of(&|values| values.by_prompt(id, measure)),
+        "speedup" => speedups(values, id, Span::Decode),
+        "speedup_e2e" => speedups(values, id, Span::EndToEnd),
+        "decode_s" => values.seconds(id, Span::Decode),
+        "e2e_s" => values.seconds(id, Span::EndToEnd),
+        _ => values.by_prompt(id, measure),
     };
     match by_prompt.is_empty() {
         true => Sample::Whole { value, ci95: found.ci95 },
@@ -220,12 +211,8 @@ fn sample(rungs: &[RunValues], id: &str, measure: &str) -> Sample {
 
 /// A value for each prompt whose mean is the speedup (the baseline's mean time over the cell's) and whose spread is that
 /// of the linearised ratio: `s + (b_i - s t_i) / mean(t)`.
-fn speedups(rungs: &[RunValues], id: &str, span: Span) -> ByPrompt {
-    let mut times = PairedTimes { baseline: BTreeMap::new(), method: BTreeMap::new() };
-    for paired in rungs.iter().filter_map(|values| values.paired_times(id, span)) {
-        times.baseline.extend(paired.baseline);
-        times.method.extend(paired.method);
-    }
+fn speedups(values: &RunValues, id: &str, span: Span) -> ByPrompt {
+    let Some(times) = values.paired_times(id, span) else { return ByPrompt::new() };
     let sum = |side: &ByPrompt| side.values().sum::<f64>();
     let (above, below) = (sum(&times.baseline), sum(&times.method));
     let (speedup, mean) = (above / below, below / times.method.len() as f64);

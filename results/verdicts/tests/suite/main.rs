@@ -9,5 +9,3 @@ mod prompts_to_decide;
 mod published;
 mod reproduce;
 mod tune;
-mod tune_objectives;
-mod tune_simulated;
