@@ -12,7 +12,6 @@ use crate::{
     ConvertError, Limits,
     format::{self, Contents, Opening},
     mapping::Mapping,
-    pickle::array::Array,
     tensor::TensorView,
 };
 
@@ -24,7 +23,6 @@ pub struct Source {
     files: Vec<Mapping>,
     // Invariant: every view's storage is in the file that it names.
     tensors: BTreeMap<String, TensorView>,
-    arrays: BTreeMap<String, Array>,
     dropped: Vec<String>,
 }
 
@@ -42,20 +40,15 @@ impl Source {
         inert: &[String],
         limits: &Limits,
     ) -> Result<Self, ConvertError> {
-        Self::open_with(path, &Opening { key, inert, limits, with_arrays: false })
-    }
-
-    /// The same as `opening` has it.
-    pub(crate) fn open_with(path: &Path, opening: &Opening<'_>) -> Result<Self, ConvertError> {
-        let Contents { format, key, files, tensors, arrays, dropped } = format::open(path, opening)?;
-        if tensors.is_empty() && arrays.is_empty() {
+        let Contents { format, key, files, tensors, dropped } = format::open(path, &Opening { key, inert, limits })?;
+        if tensors.is_empty() {
             return Err(ConvertError::NoTensors {
                 path: path.to_owned(),
                 found: "none".to_owned(),
                 remedy: "is it the right file?".to_owned(),
             });
         }
-        Ok(Self { path: path.to_owned(), format, key, files, tensors, arrays, dropped })
+        Ok(Self { path: path.to_owned(), format, key, files, tensors, dropped })
     }
 
     /// The file that was opened.
@@ -87,11 +80,6 @@ impl Source {
     #[must_use]
     pub fn dropped(&self) -> &[String] {
         &self.dropped
-    }
-
-    /// Arrays of NumPy by name; none unless it was opened for them.
-    pub(crate) fn arrays(&self) -> &BTreeMap<String, Array> {
-        &self.arrays
     }
 
     /// Bytes of its files together; an index is not counted.

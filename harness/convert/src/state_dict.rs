@@ -15,10 +15,8 @@ const KEYS: [&str; 4] = ["state_dict", "model", "module", "model_state_dict"];
 pub(crate) struct StateDict<'h, 'a> {
     /// The tensors, by their full names.
     pub(crate) tensors: BTreeMap<String, &'h TensorNode<'a>>,
-    /// Arrays of NumPy by name; none unless they are asked for.
-    pub(crate) arrays: BTreeMap<String, Id>,
     /// Places below `key` of what cannot be written: tensors under a key that is neither text nor a whole number, and
-    /// arrays of NumPy unless they are asked for.
+    /// arrays of NumPy.
     pub(crate) dropped: Vec<String>,
     /// The keys on the way to them, joined by dots; empty where the file is nothing but the model.
     pub(crate) key: String,
@@ -31,7 +29,7 @@ pub(crate) struct NotFound {
 }
 
 /// The tensors of `root`: those of the dictionary itself, or of the one below the key that `opening` has, or below one of
-/// the usual keys. Where arrays are asked for, a tensor or an array without a name is one too.
+/// the usual keys.
 ///
 /// A name is the way to the tensor, joined by dots: keys of dictionaries, attributes of modules, and in decimal whole
 /// numbers as keys and places in lists and tuples, counted from 0.
@@ -40,7 +38,7 @@ pub(crate) fn find<'h, 'a>(
     root: Id,
     opening: &Opening<'_>,
 ) -> Result<StateDict<'h, 'a>, NotFound> {
-    let Opening { key, limits, with_arrays, .. } = *opening;
+    let Opening { key, limits, .. } = *opening;
     let mut way: Vec<&str> = Vec::new();
     let mut at = root;
     if let Some(key) = key {
@@ -63,21 +61,20 @@ pub(crate) fn find<'h, 'a>(
     let mut walk = Walk {
         heap,
         limits,
-        with_arrays,
         has_arrays: false,
         tensors: BTreeMap::new(),
-        arrays: BTreeMap::new(),
         dropped: Vec::new(),
         n_visits: 0,
         n_bytes: 0,
     };
     walk.visit(at, &mut Place::default(), 0)?;
-    let Walk { tensors, arrays, dropped, has_arrays, .. } = walk;
-    if tensors.is_empty() && arrays.is_empty() {
+    let Walk { tensors, dropped, has_arrays, .. } = walk;
+    if tensors.is_empty() {
         let remedy = if !has_arrays {
             "name where the model's tensors are with --key"
         } else {
-            "arrays of NumPy are no tensors: write statistics (`mu`, `sigma`) as OUT.npz, one array of features as OUT.npy"
+            "arrays of NumPy are no tensors: `python3 -c \"import numpy, torch; c = torch.load('CACHE.pt', \
+             weights_only=False); numpy.savez('OUT.npz', mu=c['mu'], sigma=c['sigma'])\"` writes statistics"
         };
         let mut found = listed(heap, at);
         if let Some(place) = dropped.first().filter(|_| !has_arrays) {
@@ -85,7 +82,7 @@ pub(crate) fn find<'h, 'a>(
         }
         return Err(NotFound { found, remedy: remedy.to_owned() });
     }
-    Ok(StateDict { tensors, arrays, dropped, key: way.join(".") })
+    Ok(StateDict { tensors, dropped, key: way.join(".") })
 }
 
 fn has_tensors(heap: &Heap<'_>, id: Id) -> bool {
@@ -134,11 +131,9 @@ struct Place {
 struct Walk<'h, 'a, 'l> {
     heap: &'h Heap<'a>,
     limits: &'l Limits,
-    with_arrays: bool,
-    /// Whether one was met, read or not.
+    /// Whether an array of NumPy was met.
     has_arrays: bool,
     tensors: BTreeMap<String, &'h TensorNode<'a>>,
-    arrays: BTreeMap<String, Id>,
     dropped: Vec<String>,
     n_visits: u64,
     /// Of the names together: shared containers repeat them.
@@ -162,32 +157,30 @@ impl<'h> Walk<'h, '_, '_> {
         let heap: &'h Heap<'_> = self.heap;
         let tensor = match heap.get(id) {
             Node::Tensor(tensor) => Some(tensor),
-            Node::Array(_) => {
+            Node::Array => {
                 self.has_arrays = true;
                 None
             }
             _ => return self.visit_below(id, place, depth),
         };
         self.n_bytes += place.name.len() as u64;
-        let n_found = self.tensors.len() + self.arrays.len() + self.dropped.len();
+        let n_found = self.tensors.len() + self.dropped.len();
         if n_found >= self.limits.entries || self.n_bytes > self.limits.pickle_bytes {
             return Err(too(format!("more than {} tensors", self.limits.entries)));
         }
-        if place.n_unnamed > 0 || (tensor.is_none() && !self.with_arrays) {
+        let Some(tensor) = tensor.filter(|_| place.n_unnamed == 0) else {
             self.dropped.push(place.name.clone());
             return Ok(());
-        }
-        if place.name.is_empty() && !self.with_arrays {
+        };
+        if place.name.is_empty() {
             return Err(NotFound {
                 found: "one tensor without a name".to_owned(),
-                remedy: "features of torch-fidelity are such: write it as OUT.npy".to_owned(),
+                remedy: "of features, `python3 -c \"import numpy, torch; numpy.save('OUT.npy', torch.load('CACHE.pt').numpy())\"` \
+                         writes what metrics read"
+                    .to_owned(),
             });
         }
-        let is_second = match tensor {
-            Some(tensor) => self.tensors.insert(place.name.clone(), tensor).is_some(),
-            None => self.arrays.insert(place.name.clone(), id).is_some(),
-        };
-        if is_second {
+        if self.tensors.insert(place.name.clone(), tensor).is_some() {
             return Err(too(format!("two tensors named `{}`", place.name)));
         }
         Ok(())

@@ -122,8 +122,9 @@ pub enum MeasureError {
     },
     /// Tensors in a file that no metric reads.
     #[error(
-        "{path}: metrics read features as .npy and statistics as .npz; write them by `specimen convert {path} OUT.npy` \
-         (features) or `specimen convert {path} OUT.npz` (mu and sigma)",
+        "{path}: metrics read features as .npy and statistics as .npz; write them by `python3 -c \"import numpy, torch; c = \
+         torch.load('{path}', weights_only=False); numpy.savez('OUT.npz', mu=c['mu'], sigma=c['sigma'])\"` or, of features, \
+         `numpy.save('OUT.npy', c.numpy())`",
         path = path.display()
     )]
     NotConverted {

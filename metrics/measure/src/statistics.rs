@@ -98,15 +98,6 @@ pub fn write(gaussian: &Gaussian, origin: Option<&Origin>, path: &Path) -> Resul
     write_whole(path, &bytes.map_err(|e| MeasureError::array(path, e))?)
 }
 
-/// The mean `[d]` and covariance `[d, d]` that were read from the file at `path`, where it does not say of how many
-/// rows.
-///
-/// # Errors
-/// As [`Gaussian::new`].
-pub fn of_parts(path: &Path, mean: Vec<f64>, covariance: Vec<f64>) -> Result<Gaussian, MeasureError> {
-    Gaussian::new(mean, covariance, None).map_err(|e| MeasureError::array(path, e))
-}
-
 /// What is odd about statistics that are taken all the same.
 #[must_use]
 pub fn oddness(gaussian: &Gaussian) -> Option<&'static str> {
@@ -119,33 +110,6 @@ pub fn oddness(gaussian: &Gaussian) -> Option<&'static str> {
     }
     (are_whole(mean) && are_whole(covariance))
         .then_some("mu and sigma are whole numbers: were they rounded, or is it another table?")
-}
-
-/// Element types of a `.npy` of features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
-    /// `<f2`
-    F16,
-    /// `<f4`
-    F32,
-    /// `<f8`
-    F64,
-}
-
-/// Writes a `.npy` of features, `[n, d]`, whose `bytes` are given little-endian and by rows. Panics when they are
-/// not as many as the shape says.
-///
-/// # Errors
-/// A file that cannot be written.
-pub fn write_array(path: &Path, shape: [u64; 2], numbers: Numbers, bytes: &[u8]) -> Result<(), MeasureError> {
-    let (descr, width) = match numbers {
-        Numbers::F16 => ("<f2", 2),
-        Numbers::F32 => ("<f4", 4),
-        Numbers::F64 => ("<f8", 8),
-    };
-    let [n, d] = shape.map(|size| usize::try_from(size).expect("what is in memory can be counted"));
-    assert_eq!(bytes.len(), n * d * width, "the shape holds the numbers");
-    write_whole(path, &write_npy_bytes(&[n, d], descr, bytes))
 }
 
 /// Writes `feats`, as clean-fid keeps them for KID, and what made them, where it is known.

@@ -1,4 +1,4 @@
-//! `specimen convert`: published weights to safetensors, statistics and features to NumPy's files. Nothing in a file is ever
+//! `specimen convert`: published weights to safetensors. Nothing in a file is ever
 //! run.
 
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use specimen_catalog::{ENTRIES, entry};
 use specimen_convert::{Element, Limits, Options, Recipe, Report};
+use specimen_measure::error::MeasureError;
 use specimen_foundation::text::counted;
 use specimen_hub::HubError;
 
@@ -14,7 +15,6 @@ use crate::{
     args::Format,
     cmd::{
         byte_progress::ByteProgress,
-        convert_cache::{Kept, convert_cache},
         overwrite::check_absent,
     },
     console::{Console, answer, answer_json},
@@ -24,10 +24,9 @@ use crate::{
 /// What to convert.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// A checkpoint (.pt, .pth, .bin, .ckpt, .safetensors), or the index of one in several files (.index.json); or
-    /// statistics or features that torch-fidelity cached (.pt)
+    /// A checkpoint (.pt, .pth, .bin, .ckpt, .safetensors), or the index of one in several files (.index.json)
     pub input: PathBuf,
-    /// The safetensors file to write; of statistics (mu, sigma) a .npz, of features a .npy, which the metrics read
+    /// The safetensors file to write
     pub output: PathBuf,
     /// Rename, cut and leave out tensors by this model's table; otherwise names are kept
     #[arg(long, value_name = "NAME")]
@@ -36,7 +35,7 @@ pub struct ConvertArgs {
     #[arg(long, value_enum)]
     pub dtype: Option<Cast>,
     /// Where in a pickle the model's tensors are, as in `ema` or `model.state_dict` [default: at the top, or below
-    /// state_dict, model, module or model_state_dict]; of features, the name of the layer
+    /// state_dict, model, module or model_state_dict]
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
     /// A class in a pickle whose objects contain no weights and are left out; may be repeated
@@ -91,8 +90,9 @@ pub(crate) fn convert(args: &ConvertArgs, console: &Console) -> anyhow::Result<(
         Cast::F32 => Element::F32,
         Cast::F64 => Element::F64,
     });
-    if let Some(kept) = Kept::of(&args.output) {
-        return convert_cache(args, kept, dtype, console);
+    if let Some("npz" | "npy") = args.output.extension().and_then(|extension| extension.to_str()) {
+        let by_python = MeasureError::NotConverted { path: args.input.clone() };
+        return Err(CliError::Usage(by_python.to_string()).into());
     }
     let recipe = args.model.as_deref().map(recipe).transpose()?;
     let key = args.key.as_deref();

@@ -7,7 +7,6 @@ pub(crate) mod cite;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
-mod convert_cache;
 pub(crate) mod data;
 pub(crate) mod export;
 pub(crate) mod gate;

@@ -22,7 +22,6 @@ mod exporting;
 mod external;
 #[cfg(feature = "torch")]
 mod falsified;
-mod fidelity_caches;
 #[cfg(feature = "torch")]
 mod growth;
 #[cfg(feature = "torch")]

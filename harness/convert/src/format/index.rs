@@ -72,7 +72,6 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         key: String::new(),
         files,
         tensors,
-        arrays: BTreeMap::new(),
         dropped,
     })
 }

@@ -11,7 +11,7 @@ use crate::{
     tensor::Storage,
 };
 
-use super::{Contents, Opening, arrays, pickle_error, storage_bytes, view};
+use super::{Contents, Opening, pickle_error, storage_bytes, view};
 
 /// 0x1950a86a20f9469cfc6c, its lowest byte first.
 const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
@@ -70,14 +70,12 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         tensors.insert(name.clone(), view(&file, &objects.heap, &name, tensor, *storage)?);
     }
     let (key, dropped) = (found.key, found.dropped);
-    let arrays = arrays(&file, &objects.heap, &found.arrays, opening.limits)?;
     drop((magic, version, machine, objects, keys));
     Ok(Contents {
         format: "a file of torch.save before 1.6",
         key,
         files: vec![file],
         tensors,
-        arrays,
         dropped,
     })
 }

@@ -12,11 +12,9 @@ use crate::{
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,
     pickle::{
-        Fault, Heap, Id, StorageKey, TensorNode, Unresolved,
-        array::{self, Array},
-        check_stored,
+        Fault, Heap, StorageKey, TensorNode, Unresolved, check_stored,
     },
-    tensor::{Misfit, Storage, TensorView},
+    tensor::{Storage, TensorView},
 };
 
 /// How to open a file.
@@ -27,8 +25,6 @@ pub(crate) struct Opening<'o> {
     pub(crate) inert: &'o [String],
     /// What the file may ask for.
     pub(crate) limits: &'o Limits,
-    /// Whether arrays of NumPy in a pickle are read too.
-    pub(crate) with_arrays: bool,
 }
 
 /// What a container holds.
@@ -41,9 +37,7 @@ pub(crate) struct Contents {
     pub(crate) files: Vec<Mapping>,
     /// Tensors by name.
     pub(crate) tensors: BTreeMap<String, TensorView>,
-    /// Arrays of NumPy by name, in memory; none unless they are asked for.
-    pub(crate) arrays: BTreeMap<String, Array>,
-    /// Places of tensors that have no name, and of arrays that were not asked for.
+    /// Places of tensors that have no name, and of arrays of NumPy.
     pub(crate) dropped: Vec<String>,
 }
 
@@ -74,35 +68,6 @@ pub(crate) fn open(path: &Path, opening: &Opening<'_>) -> Result<Contents, Conve
         remedy: "fetch it again; text at this place is often an error page or a pointer of Git LFS"
             .to_owned(),
     })
-}
-
-/// The arrays of NumPy at the places `found`. Together they take no more memory than the limits allow for the file.
-fn arrays(
-    file: &Mapping,
-    heap: &Heap<'_>,
-    found: &BTreeMap<String, Id>,
-    limits: &Limits,
-) -> Result<BTreeMap<String, Array>, ConvertError> {
-    let most = (file.bytes().len() as u64).saturating_mul(limits.expansion);
-    let mut n_bytes = 0;
-    let read = found.iter().map(|(name, &id)| {
-        let error = |misfit: Misfit, remedy: &str| ConvertError::Tensor {
-            path: file.path().to_owned(),
-            name: name.clone(),
-            expected: misfit.expected,
-            found: misfit.found,
-            remedy: remedy.to_owned(),
-        };
-        let array = array::read(heap, id).map_err(|misfit| error(misfit, "no other array is unpacked"))?;
-        n_bytes += array.bytes.len() as u64;
-        if n_bytes > most {
-            let expected = format!("arrays of at most {} times the bytes of the file", limits.expansion);
-            let misfit = Misfit { expected, found: "more".to_owned() };
-            return Err(error(misfit, "it names the same bytes again and again: do not trust the file"));
-        }
-        Ok((name.clone(), array))
-    });
-    read.collect()
 }
 
 /// The fault of a pickle that begins at byte `start` of `file`.

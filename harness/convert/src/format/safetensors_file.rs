@@ -34,6 +34,6 @@ pub(super) fn open(file: Mapping) -> Result<Contents, ConvertError> {
             .map_err(|misfit| format(format!("`{name}`: {}", misfit.found)))?;
         tensors.insert(name, view);
     }
-    let (format, key, files, arrays) = ("safetensors", String::new(), vec![file], BTreeMap::new());
-    Ok(Contents { format, key, files, tensors, arrays, dropped: Vec::new() })
+    let (format, key, files) = ("safetensors", String::new(), vec![file]);
+    Ok(Contents { format, key, files, tensors, dropped: Vec::new() })
 }

@@ -11,7 +11,7 @@ use crate::{
     zip::Archive,
 };
 
-use super::{Contents, Opening, arrays, pickle_error, storage_bytes, view};
+use super::{Contents, Opening, pickle_error, storage_bytes, view};
 
 const PICKLE: &str = "data.pkl";
 
@@ -85,7 +85,6 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         tensors.insert(name.clone(), view(&file, &loaded.heap, &name, tensor, storage)?);
     }
     let (key, dropped) = (found.key, found.dropped);
-    let arrays = arrays(&file, &loaded.heap, &found.arrays, opening.limits)?;
     let format = match (has_script, archive.has_checksums()) {
         (true, true) => "a TorchScript archive",
         (true, false) => "a TorchScript archive without checksums",
@@ -93,5 +92,5 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         (false, false) => "a zip archive of torch.save without checksums",
     };
     drop(loaded);
-    Ok(Contents { format, key, files: vec![file], tensors, arrays, dropped })
+    Ok(Contents { format, key, files: vec![file], tensors, dropped })
 }

@@ -39,14 +39,8 @@ pub enum Global<'a> {
     ScriptList,
     /// `torch.jit._pickle.restore_type_tag`: a value and its type.
     ScriptTag,
-    /// `numpy.core.multiarray._reconstruct`: an array, which then gets its state.
+    /// `numpy.core.multiarray._reconstruct`: an array, which is no tensor.
     Array,
-    /// `numpy.ndarray`, as the class in [`Self::Array`].
-    ArrayClass,
-    /// `numpy.dtype`.
-    ArrayDtype,
-    /// `_codecs.encode`: bytes that were kept as text.
-    Encode,
     /// A class whose objects hold settings, not tensors.
     Inert,
 }
@@ -63,7 +57,7 @@ impl fmt::Display for Global<'_> {
 }
 
 /// Globals with one meaning.
-const KNOWN: [(&str, Global<'static>); 29] = [
+const KNOWN: [(&str, Global<'static>); 26] = [
     ("collections.OrderedDict", Global::Dict),
     ("collections.defaultdict", Global::Dict),
     ("__builtin__.dict", Global::Dict),
@@ -90,13 +84,13 @@ const KNOWN: [(&str, Global<'static>); 29] = [
     ("torch.jit._pickle.restore_type_tag", Global::ScriptTag),
     ("numpy.core.multiarray._reconstruct", Global::Array),
     ("numpy._core.multiarray._reconstruct", Global::Array),
-    ("numpy.ndarray", Global::ArrayClass),
-    ("numpy.dtype", Global::ArrayDtype),
-    ("_codecs.encode", Global::Encode),
 ];
 
 /// Types of plain values, and classes of settings in published checkpoints. Their objects become nothing at all.
-const INERT: [&str; 25] = [
+const INERT: [&str; 28] = [
+    "_codecs.encode",
+    "numpy.dtype",
+    "numpy.ndarray",
     "__builtin__.object",
     "builtins.object",
     "copy_reg._reconstructor",

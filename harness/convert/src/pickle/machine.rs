@@ -262,10 +262,8 @@ impl<'a> Machine<'a, '_> {
         let given = self.heap.get(attributes);
         let (are_positional, kind) = (matches!(given, Node::Tuple(_)), given.kind());
         match self.heap.get_mut(object) {
-            Node::Object { state, .. } | Node::Array(state) | Node::ArrayDtype { state, .. } => {
-                *state = Some(attributes);
-            }
-            Node::Dict(_) | Node::Opaque => {}
+            Node::Object { state, .. } => *state = Some(attributes),
+            Node::Dict(_) | Node::Array | Node::Opaque => {}
             // Files before PyTorch 0.4 gave a tensor its storage so; the bytes would be others than those that are read.
             Node::Tensor(_) if are_positional => {
                 return Err(Wrong::new("attributes of a tensor by name", kind)

@@ -1,10 +1,9 @@
-//! An interpreter of pickles that runs nothing: it builds plain containers and the descriptions of tensors and of arrays.
+//! An interpreter of pickles that runs nothing: it builds plain containers and the descriptions of tensors.
 //!
 //! A pickle is a program for a stack machine. Its only ways out are *globals*, names of Python objects that it then
 //! calls; [`globals`] is the list of those that are known, each of which becomes a value of [`value::Node`]. Any other is
 //! refused by name before anything is done with it.
 
-pub mod array;
 pub mod globals;
 mod machine;
 mod opcode;

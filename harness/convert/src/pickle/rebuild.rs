@@ -73,24 +73,7 @@ fn nested<'a>(heap: &mut Heap<'a>, global: Global<'a>, args: &[Id], depth: usize
             arity(1)?;
             heap.get(args[0]).clone()
         }
-        // A subclass of arrays, or a dtype that is no name, holds nothing that is read here.
-        Global::Array => match args.first().map(|&id| heap.get(id)) {
-            Some(Node::Global(Global::ArrayClass)) => Node::Array(None),
-            _ => Node::Opaque,
-        },
-        Global::ArrayDtype => match args.first().map(|&id| heap.get(id)) {
-            Some(Node::Text(name)) => Node::ArrayDtype { name, state: None },
-            _ => Node::Opaque,
-        },
-        Global::Encode => match (args, args.first().map(|&id| heap.get(id))) {
-            (&[_, encoding], Some(Node::Text(text)))
-                if matches!(heap.get(encoding), Node::Text("latin1" | "latin-1")) =>
-            {
-                Node::Latin1(text)
-            }
-            _ => Node::Opaque,
-        },
-        Global::ArrayClass => Node::Opaque,
+        Global::Array => Node::Array,
         Global::ScriptClass(class) => Node::Object { class, state: None },
         Global::Inert => Node::Opaque,
         Global::TensorClass | Global::Storage(_) | Global::Bytes | Global::Dtype(_) => {

@@ -45,17 +45,8 @@ pub enum Node<'a> {
         /// Attributes, once they were set.
         state: Option<Id>,
     },
-    /// An array of NumPy: its state, once it was set. [`super::array`] says what is in it.
-    Array(Option<Id>),
-    /// An element type of NumPy.
-    ArrayDtype {
-        /// Its name, `f8` for one.
-        name: &'a str,
-        /// Byte order and more, once it was set.
-        state: Option<Id>,
-    },
-    /// Bytes that were kept as text, one character a byte: how protocol 2 has them.
-    Latin1(&'a str),
+    /// An array of NumPy; what is in it was dropped.
+    Array,
     /// Something that holds no tensors; what it is made of was dropped.
     Opaque,
 }
@@ -150,9 +141,7 @@ impl Node<'_> {
             Self::Storage(_) => "a storage".to_owned(),
             Self::Tensor(_) => "a tensor".to_owned(),
             Self::Object { class, .. } => format!("an object of `{class}`"),
-            Self::Array(_) => "an array of NumPy".to_owned(),
-            Self::ArrayDtype { .. } => "an element type of NumPy".to_owned(),
-            Self::Latin1(_) => "bytes".to_owned(),
+            Self::Array => "an array of NumPy".to_owned(),
             Self::Opaque => "an object without tensors".to_owned(),
         }
     }

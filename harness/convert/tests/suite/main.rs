@@ -4,7 +4,6 @@
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod archive;
-mod caches;
 mod formats;
 mod hostile;
 mod output;
