@@ -1,37 +1,45 @@
-//! Everything that `ftfy.fix_text` (6.3) repairs with its own settings, in its order: entities of HTML, wrong encodings,
-//! C1 controls, ligatures, full- and half-width forms, curly quotes, line breaks, terminal escapes, controls; composed
-//! (NFC).
+//! What `ftfy.fix_text(text, fix_encoding=False)` (6.3) repairs, in its order: entities of HTML, C1 controls, ligatures,
+//! full- and half-width forms, curly quotes, line breaks, terminal escapes, controls; composed (NFC). Text that was
+//! decoded in a wrong encoding is recognised and not repaired.
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::html::unescape_whole;
-use crate::mojibake::{fix_encoding, of_windows_1252};
 
-/// `text` with everything repaired, line by line; from the first line with a `<` on, entities stay, because that is
-/// probably markup.
+/// Characters of the bytes 0x80 to 0x9F in Windows-1252; a byte that has none stands for the control of the same number.
+const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
+
+/// `text` repaired line by line; from the first line with a `<` on, entities stay, because that is probably markup.
 #[must_use]
 pub fn fix_text(text: &str) -> String {
-    fixed(text, true)
-}
-
-/// Whether a part of `text` was decoded in a wrong encoding and [`fix_text`] repairs it.
-#[must_use]
-pub fn repairs_encoding(text: &str) -> bool {
-    fixed(text, true) != fixed(text, false)
-}
-
-fn fixed(text: &str, with_encoding: bool) -> String {
     let mut is_markup = false;
     let fix = |line: &str| {
         is_markup |= line.contains('<');
-        fix_line(line, !is_markup, with_encoding)
+        fix_line(line, !is_markup)
     };
     text.split_inclusive('\n').map(fix).collect()
 }
 
+/// Whether `text` holds a character of UTF-8 whose bytes were read as Windows-1252 or Latin-1, as in `donâ€™t`. A letter
+/// before nothing but dashes and quotation marks is none, as in `“Café”…`.
+#[must_use]
+pub fn is_wrongly_decoded(text: &str) -> bool {
+    let upper = |c: char| WINDOWS_1252.chars().position(|upper| upper == c).map(|idx| 0x80 + idx as u8);
+    let byte = |&c: &char| upper(c).or_else(|| u8::try_from(u32::from(c)).ok()).unwrap_or_default();
+    let chars: Vec<char> = text.chars().collect();
+    let bytes: Vec<u8> = chars.iter().map(byte).collect();
+    let is_character = |at: usize| {
+        let end = at + bytes[at].leading_ones() as usize;
+        let is_meant = |c: &char| !"–—‘’‚“”„•…".contains(*c);
+        let inside = chars.get(at + 1..end).unwrap_or_default();
+        inside.iter().any(is_meant) && std::str::from_utf8(&bytes[at..end]).is_ok()
+    };
+    (0..bytes.len()).any(is_character)
+}
+
 /// Repeats the steps until they change nothing.
-fn fix_line(line: &str, with_entities: bool, with_encoding: bool) -> String {
+fn fix_line(line: &str, with_entities: bool) -> String {
     let mut text = line.to_owned();
     // None of the steps changes such text, and most captions are such.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n') && byte != b'&') {
@@ -42,9 +50,6 @@ fn fix_line(line: &str, with_entities: bool, with_encoding: bool) -> String {
         if with_entities {
             text = unescape_whole(&text);
         }
-        if with_encoding {
-            text = fix_encoding(&text);
-        }
         text = text.chars().flat_map(replaced).collect();
         text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}', '\u{85}'], "\n");
         text = without_terminal_escapes(&text).chars().filter(|&c| !is_control(c)).nfc().collect();
@@ -52,6 +57,12 @@ fn fix_line(line: &str, with_entities: bool, with_encoding: bool) -> String {
             return text;
         }
     }
+}
+
+/// The character that Windows-1252 has for the byte `control` of 0x80 to 0x9F, the control of the same number where it
+/// has none; `None` for other numbers.
+pub(crate) fn of_windows_1252(control: u32) -> Option<char> {
+    WINDOWS_1252.chars().nth(control.checked_sub(0x80)? as usize)
 }
 
 /// Controls of Windows-1252, Latin ligatures, full- and half-width forms and curly quotes, each as the characters that

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use specimen_stats::bootstrap::Interval;
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_stats::statistics_file::Origin;
+use specimen_text::ftfy::is_wrongly_decoded;
 
 use crate::sample::Rows;
 
@@ -135,6 +136,25 @@ impl Measurement {
             let [lower, upper] = [interval.lower, interval.upper].map(|end| end.max(least));
             Interval { lower, upper, ..interval }
         }))
+    }
+
+    /// The same with what is known of its captions: `counts` by their kind, and how many look wrongly decoded, with a note
+    /// that names the first of these.
+    #[must_use]
+    pub(crate) fn with_captions(mut self, counts: Vec<(&'static str, usize)>, captions: &[String]) -> Self {
+        let wrong: Vec<&String> = captions.iter().filter(|caption| is_wrongly_decoded(caption)).collect();
+        for (kind, n) in [counts, vec![("captions_wrongly_decoded", wrong.len())]].concat() {
+            self = self.with_detail(kind, n);
+        }
+        let (metric, n) = (self.metric, wrong.len());
+        match wrong.first() {
+            Some(first) => self.with_note(format!(
+                "{metric}: {n} of {} captions look as if they were decoded in a wrong encoding, the first: `{first}`; they are \
+                 taken as they are, so repair them in the file of captions",
+                captions.len()
+            )),
+            None => self,
+        }
     }
 
     /// The same with a note.

@@ -1,5 +1,5 @@
 //! Text as CLIP's tokenizer cleans it before it looks at words: `ftfy.fix_text`, `html.unescape` twice, white space
-//! made single, lower case.
+//! made single, lower case. Wrong encodings, which ftfy repairs too, stay.
 
 use specimen_text::{ftfy::fix_text, html::unescape};
 use unicode_normalization::UnicodeNormalization;

@@ -88,7 +88,7 @@ impl ClipText {
 
     /// As [`ClipTokenizer::counts`].
     #[must_use]
-    pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 4] {
+    pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 3] {
         self.tokenizer.counts(texts, prefix, rule)
     }
 

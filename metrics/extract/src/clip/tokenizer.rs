@@ -15,7 +15,6 @@ use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 use specimen_foundation::bounded_read::read_side_file;
 use specimen_text::{
-    ftfy::repairs_encoding,
     python::{is_letter, is_number},
     unicode_14::is_newer,
 };
@@ -232,15 +231,13 @@ impl ClipTokenizer {
     }
 
     /// How many of `texts` there are of each kind that a reader of a score should know of, by the kind's name: cut to the
-    /// context; with an encoding that was repaired; with the name of a token inside; with characters that Unicode 14 does
-    /// not know, which the tools handle by the version of their Unicode, and this program by 16.
+    /// context; with the name of a token inside; with characters that Unicode 14 does not know, which the tools handle by
+    /// the version of their Unicode, and this program by 16.
     #[must_use]
-    pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 4] {
+    pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 3] {
         let n = |is_so: &dyn Fn(&str) -> bool| texts.iter().filter(|text| is_so(text)).count();
-        let is_repaired = |text: &str| !rule.is_hugging_face() && repairs_encoding(text);
         [
             ("captions_cut", n(&|text| self.is_cut(text, prefix, rule))),
-            ("captions_repaired", n(&is_repaired)),
             ("captions_with_special_tokens", n(&|text| self.has_special(text, rule))),
             ("captions_newer_than_unicode_14", n(&|text| text.chars().any(is_newer))),
         ]

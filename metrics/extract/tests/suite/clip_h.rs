@@ -101,11 +101,16 @@ fn texts_of_pickscore_and_hpsv2_have_the_ids_of_their_tokenizers() {
         serde_json::from_value(golden::json("clip_h/expected.json")["texts"].clone()).unwrap();
     for (rule, key) in [(TextRule::HuggingFaceTruncated, "pickscore_ids"), (TextRule::OpenClip, "hpsv2_ids")]
     {
-        let found = |text: &String| tokenizer.sequence_by(text, TextPrefix::None, rule);
+        // The tool mends the encoding of two texts, which this program leaves to the user.
+        let mended = |text: &str| match rule {
+            TextRule::OpenClip => text.replace("Ã©", "é").replace("â€™", "'"),
+            _ => text.to_owned(),
+        };
+        let found = |text: &String| tokenizer.sequence_by(&mended(text), TextPrefix::None, rule);
         assert_eq!(texts.iter().map(found).collect::<Vec<_>>(), ids(key), "{key}");
     }
-    // Mended, cut, and with an end inside.
+    // Cut, and with an end inside.
     let counts = |rule| tokenizer.counts(&texts, TextPrefix::None, rule).map(|(_, n)| n);
-    assert_eq!(counts(TextRule::OpenClip), [1, 2, 1, 0]);
-    assert_eq!(counts(TextRule::HuggingFaceTruncated), [1, 0, 1, 0]);
+    assert_eq!(counts(TextRule::OpenClip), [1, 1, 0]);
+    assert_eq!(counts(TextRule::HuggingFaceTruncated), [1, 1, 0]);
 }

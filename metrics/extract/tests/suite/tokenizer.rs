@@ -72,7 +72,7 @@ fn names_of_tokens_and_odd_characters_have_the_ids_of_each_tokenizer() {
     let Some(path) = specimen_testdata::find(test, VOCABULARY) else { return };
     let tokenizer = ClipTokenizer::read(&path).unwrap();
     let cases = golden::json("tok/special.json");
-    assert_eq!(cases.as_array().unwrap().len(), 27);
+    assert_eq!(cases.as_array().unwrap().len(), 24);
     for case in cases.as_array().unwrap() {
         let text = case["text"].as_str().unwrap();
         for (rule, key) in [(TextRule::OpenAi, "openai"), (TextRule::HuggingFace, "hf")] {
@@ -195,14 +195,12 @@ fn names_of_tokens_inside_a_text_are_tokens_where_the_rule_says_so() {
 
 #[test]
 fn texts_that_a_reader_should_know_of_are_counted_by_their_kind() {
-    let texts = ["the", "donâ€™t", "a <|endoftext|>", "&lt;|endoftext|&gt;", "\u{a7cb}", "\u{1fae8}"];
+    let texts = ["the", "a <|endoftext|>", "&lt;|endoftext|&gt;", "\u{a7cb}", "\u{1fae8}"];
     let texts: Vec<String> = texts.into_iter().map(str::to_owned).chain(["the ".repeat(90)]).collect();
     let counts = |rule| small().counts(&texts, TextPrefix::None, rule).map(|(kind, n)| format!("{kind} {n}"));
     let [cut, newer] = ["captions_cut 1", "captions_newer_than_unicode_14 1"];
-    let open_ai = ["captions_repaired 1", "captions_with_special_tokens 2"];
-    assert_eq!(counts(TextRule::OpenAi), [cut, open_ai[0], open_ai[1], newer]);
-    let hugging_face = ["captions_repaired 0", "captions_with_special_tokens 1"];
-    assert_eq!(counts(TextRule::HuggingFace), [cut, hugging_face[0], hugging_face[1], newer]);
+    assert_eq!(counts(TextRule::OpenAi), [cut, "captions_with_special_tokens 2", newer]);
+    assert_eq!(counts(TextRule::HuggingFace), [cut, "captions_with_special_tokens 1", newer]);
 }
 
 fn refused(file: &Path) -> String {

@@ -124,12 +124,12 @@ pub fn clip_score(
     let network = captioned.network.as_ref().expect("a file has captions as texts");
     let scaling = ClipScaling::LogitScale { logit_scale: network.logit_scale() };
     let by_logit_scale = scaling.of_set(&scores).in_metric(NAME, &captioned.paths())?;
+    let texts = captioned.captions();
     let measured = measured
         .with_detail("scaled_by_logit_scale", by_logit_scale)
         .with_detail("text_extractor", network.identity())
-        .with_detail("caption", captions.choice().name());
-    let counts = network.counts(&captioned.captions()).into_iter();
-    let measured = counts.fold(measured, |measured, (kind, n)| measured.with_detail(kind, n));
+        .with_detail("caption", captions.choice().name())
+        .with_captions(network.counts(&texts), &texts);
     Ok(Outcome { values: vec![measured], pictures: captioned.scored(scores.cosines()) })
 }
 

@@ -65,8 +65,7 @@ pub fn imagereward(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, 
     let (value, ci95) = mean_of_groups(NAME, &scores, asked)?;
     let measured = meter.measurement(NAME, value, &of, &[SideFacts::of(&rows)])?.noting_equal(&scores);
     let texts: Vec<String> = prompts.iter().map(|&prompt| prompt.to_owned()).collect();
-    let counts = network.counts(&texts).into_iter();
-    let measured = counts.fold(measured, |measured, (kind, n)| measured.with_detail(kind, n));
+    let measured = measured.with_captions(network.counts(&texts), &texts);
     let measured = match sides.captions {
         Some(CaptionsOf::File(captions)) => measured.with_detail("caption", captions.choice().name()),
         _ => measured,

@@ -112,11 +112,9 @@ pub fn preference(
     let measured = measured.with_mean_interval(ci95, asked).with_detail("raw_cosine", value / factor);
     let measured = match &captioned.network {
         None => measured,
-        Some(network) => {
-            let counts = network.counts(&captions).into_iter();
-            let measured = measured.with_detail("text_extractor", network.identity());
-            counts.fold(measured, |measured, (kind, n)| measured.with_detail(kind, n))
-        }
+        Some(network) => measured
+            .with_detail("text_extractor", network.identity())
+            .with_captions(network.counts(&captions), &captions),
     };
     let measured = match sides.captions {
         Some(CaptionsOf::File(file)) => measured.with_detail("caption", file.choice().name()),

@@ -135,16 +135,17 @@ fn what_has_no_counterpart_is_left_out_and_counted_where_one_goes_on() {
 }
 
 #[test]
-fn captions_that_the_network_does_not_see_whole_are_counted() {
+fn captions_that_the_network_does_not_see_as_they_were_meant_are_counted() {
     let root = tempfile::tempdir().unwrap();
     let images = pictures(&root.path().join("images"), &NAMES);
-    let text = format!("id\tprompt\n12\t{}\n7\ta cat\n3\ta cow\n", "very ".repeat(20));
+    let text = format!("id\tprompt\n12\t{}\n7\tdonâ€™t\n3\ta cow\n", "very ".repeat(20));
     let captions = captions(root.path(), "c.tsv", &text, Choice::Only).unwrap();
     let networks = StandIns::default();
     let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
     let (measured, _) = clip_score(&mut meter, &images, &captions).unwrap();
     assert_eq!(measured.details["captions_cut"], 1);
-    assert_eq!(measured.details["captions_repaired"], 0);
+    assert_eq!(measured.details["captions_wrongly_decoded"], 1);
+    assert!(measured.notes.iter().any(|note| note.contains("1 of 3 captions") && note.contains("`donâ€™t`")));
 }
 
 #[test]

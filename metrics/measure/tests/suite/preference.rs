@@ -152,6 +152,9 @@ fn scores_are_those_of_the_reference_implementations() {
         std::fs::copy(golden("pixels/tests/golden/prep").join(file), folder.join(file)).unwrap();
     }
     let captions: BTreeMap<String, String> = files.iter().cloned().zip(texts).collect();
+    // The package mends the encoding of two of them, which this program leaves to the user.
+    let mend = |text: &String| text.replace("Ã©", "é").replace("â€™", "'");
+    let mended = captions.iter().map(|(file, text)| (file.clone(), mend(text))).collect();
     let narrow =
         |stack: StackShape, width| StackShape { width, depth: 2, n_heads: 2, mlp: 4 * width, ..stack };
     let ClipShapes { vision, text, .. } = ClipShapes::H14;
@@ -168,7 +171,8 @@ fn scores_are_those_of_the_reference_implementations() {
         let weights = scratch.path().join(format!("{key}.safetensors"));
         write_clip(&weights, layout, &vision, &text).unwrap();
         let networks = Published::new(None, Some(weights));
-        let (value, pictures) = measured(pair, &networks, false, &folder, &captions);
+        let captions = if key == "pickscore" { &captions } else { &mended };
+        let (value, pictures) = measured(pair, &networks, false, &folder, captions);
         let scores: Vec<f64> = serde_json::from_value(expected[key].clone()).unwrap();
         let largest = scores.iter().fold(0.0_f64, |most, score| most.max(score.abs()));
         assert_eq!(pictures.len(), files.len());

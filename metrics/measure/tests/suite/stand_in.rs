@@ -93,7 +93,7 @@ impl TextNetwork for Letters {
 
     fn counts(&self, texts: &[String]) -> Vec<(&'static str, usize)> {
         let n = |is_so: fn(&&String) -> bool| texts.iter().filter(is_so).count();
-        vec![("captions_cut", n(|text| text.len() > 40)), ("captions_repaired", n(|text| text.contains('â')))]
+        vec![("captions_cut", n(|text| text.len() > 40))]
     }
 
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault> {

@@ -1,4 +1,5 @@
-"""Cleaned texts by ftfy and Python's html, as OpenAI's and open_clip's tokenizers clean them (`_clean_lower`).
+"""Cleaned texts by ftfy and Python's html, as OpenAI's and open_clip's tokenizers clean them (`_clean_lower`), but for
+texts in a wrong encoding, which stay.
 
 Run: python make_clean.py > clean.json   (needs ftfy 6.3.1).
 """
@@ -7,7 +8,7 @@ import ftfy
 
 
 def clean(text):
-    text = html.unescape(html.unescape(ftfy.fix_text(text))).strip()
+    text = html.unescape(html.unescape(ftfy.fix_text(text, fix_encoding=False))).strip()
     return " ".join(text.split()).strip().lower()
 
 

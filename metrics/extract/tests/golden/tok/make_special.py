@@ -1,4 +1,4 @@
-"""Ids of texts with the names of special tokens, wrong encodings and odd characters, by OpenAI's tokenizer and by
+"""Ids of texts with the names of special tokens and odd characters, by OpenAI's tokenizer and by
 transformers'.
 
 Run once where OpenAI's CLIP is installed (as clip-anytorch 2.6.0, with ftfy 6.3.1 and regex) and once where
@@ -9,8 +9,8 @@ import gzip, importlib.util, json, pathlib, sys
 TEXTS = [
     "a photo <|endoftext|> of a cat", "a<|endoftext|>b", "!!<|endoftext|>!!", "a <|EndOfText|> b", "<|startoftext|>a dog",
     "<|endoftext|>", "<|endoftext|><|endoftext|> cat", "a <end_of_text> b", "<start_of_text>", "<|endoftext| >", "&lt;|endoftext|&gt;",
-    "a <|endoftext|>'s b", "a\u0345b", "1\u0345 \u0345 !\u0345!", "\u1fb3 \u0399\u0345", "'\u017f o'S It'S", "don\u00e2\u20ac\u2122t stop",
-    "caf\u00c3\u00a9 cr\u00c3\u00a8me", "\u00e2\u20ac\u0153quoted\u00e2\u20ac\u009d", "x\u0301y e\u0301", "\u0e33 \u0e01\u0e33", "\u216b \u00bd \u0663", "\u2167cats",
+    "a <|endoftext|>'s b", "a\u0345b", "1\u0345 \u0345 !\u0345!", "\u1fb3 \u0399\u0345", "'\u017f o'S It'S",
+    "x\u0301y e\u0301", "\u0e33 \u0e01\u0e33", "\u216b \u00bd \u0663", "\u2167cats",
     "snake_case --flag", "\u1e9e \u0130", "\U0001faa9 disco", "a\u00a0b\u2003c\u3000d",
 ]
 

@@ -2,8 +2,8 @@
 //! that captions from the web hold and that describe no picture (addresses, nicknames, file names, article numbers).
 //! Patterns mean what they mean in Python's `re`.
 //!
-//! Of the names of HTML's characters those without their semicolon, which BeautifulSoup reads, are left out; none
-//! occurs in captions of MSCOCO or in PartiPrompts.
+//! Of the names of HTML's characters those without their semicolon, which BeautifulSoup reads, are left out, and so is the
+//! repair of wrong encodings; none occurs in captions of MSCOCO or in PartiPrompts.
 
 use std::sync::LazyLock;
 
@@ -54,7 +54,7 @@ static SIGNS: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     ])
 });
 
-/// Rules for words and spaces, used after the repair of mojibake.
+/// Rules for words and spaces, used after [`fix_text`].
 static WORDS: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     rules(&[
         (r"\b[a-zA-Z]{1,3}\d{3,15}\b".into(), ""),
