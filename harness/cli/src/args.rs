@@ -129,9 +129,6 @@ pub enum Command {
     /// Time verifications and forwards of drafters on this machine, for `report --costs`
     #[cfg(feature = "torch")]
     Costs(cmd::costs::CostsArgs),
-    /// Time every published model with made weights on one device: steps against the bound of bandwidth, as one page
-    #[cfg(feature = "torch")]
-    BenchDevice(cmd::bench_device::BenchDeviceArgs),
     /// Datasets and published weights on disk, and the embedded dataset
     #[command(subcommand)]
     Data(cmd::data::DataCommand),

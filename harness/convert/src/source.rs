@@ -40,7 +40,8 @@ impl Source {
         inert: &[String],
         limits: &Limits,
     ) -> Result<Self, ConvertError> {
-        let Contents { format, key, files, tensors, dropped } = format::open(path, &Opening { key, inert, limits })?;
+        let Contents { format, key, files, tensors, dropped } =
+            format::open(path, &Opening { key, inert, limits })?;
         if tensors.is_empty() {
             return Err(ConvertError::NoTensors {
                 path: path.to_owned(),

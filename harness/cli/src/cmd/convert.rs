@@ -7,16 +7,13 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use specimen_catalog::{ENTRIES, entry};
 use specimen_convert::{Element, Limits, Options, Recipe, Report};
-use specimen_measure::error::MeasureError;
 use specimen_foundation::text::counted;
 use specimen_hub::HubError;
+use specimen_measure::error::MeasureError;
 
 use crate::{
     args::Format,
-    cmd::{
-        byte_progress::ByteProgress,
-        overwrite::check_absent,
-    },
+    cmd::{byte_progress::ByteProgress, overwrite::check_absent},
     console::{Console, answer, answer_json},
     exit::CliError,
 };

@@ -1,4 +1,4 @@
-//! `specimen costs`: what verifications and forwards of drafters cost on this machine, as a cost table.
+//! `specimen costs`: what verifications and forwards of drafters cost on this machine, as a cost table of each model.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,10 @@ use specimen_weights::{
 
 use crate::{
     args::Format,
-    cmd::generate::{ModelArgs, cell_of, has_prompts},
+    cmd::{
+        costs_page::costs_of_several,
+        generate::{ModelArgs, cell_of, has_prompts},
+    },
     console::{Console, answer, answer_json},
     requirements::streamed_bytes,
     spec_args::data_root,
@@ -37,6 +40,9 @@ const EMBEDDED: &str = "tiny";
 
 /// What to time, and where.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Several models have commas between their names. Each is timed by a process of its own; one that fails is named."
+)]
 pub struct CostsArgs {
     #[command(flatten)]
     pub model: ModelArgs,
@@ -64,13 +70,16 @@ pub struct CostsArgs {
     /// Places of an image at which each forward is timed, at most; at least 10
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..))]
     pub repetitions: u32,
-    /// Write the table to this file; else it is printed
-    #[arg(short, long, value_name = "FILE")]
+    /// Write the table to this file; else it is printed. Of several models: the folder of their tables and of a page of all
+    #[arg(short, long, value_name = "PATH")]
     pub out: Option<PathBuf>,
 }
 
-/// Times the forwards and writes the table.
+/// Times the forwards and writes the table, or those of several models.
 pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
+    if args.model.model.contains(',') {
+        return costs_of_several(args, console);
+    }
     specimen_weights::use_threads(args.threads as usize);
     let mut cell = cell_of(&args.model, "ar")?;
     cell.model.graphs = args.graphs;

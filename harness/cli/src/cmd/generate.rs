@@ -71,7 +71,7 @@ fn seed(text: &str) -> Result<u64, String> {
 }
 
 /// The model, and how it samples.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ModelArgs {
     /// The model, one of those that [`names::models`] lists
     #[arg(long, value_name = "NAME", default_value = "tiny", help = model_help())]

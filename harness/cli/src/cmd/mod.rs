@@ -34,9 +34,9 @@ pub(crate) mod stats;
 pub(crate) mod verify;
 
 #[cfg(feature = "torch")]
-pub(crate) mod bench_device;
-#[cfg(feature = "torch")]
 pub(crate) mod costs;
+#[cfg(feature = "torch")]
+mod costs_page;
 #[cfg(feature = "torch")]
 pub(crate) mod doctor;
 #[cfg(feature = "torch")]
@@ -131,8 +131,6 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Doctor(args) => doctor::doctor(args, console),
         #[cfg(feature = "torch")]
         Command::Costs(args) => costs::costs(args, console),
-        #[cfg(feature = "torch")]
-        Command::BenchDevice(args) => bench_device::bench_device(args, console),
         Command::Data(command) => data::data(command, console),
         #[cfg(feature = "torch")]
         Command::Train(args) => train::train(args, console),

@@ -4,7 +4,6 @@
 mod all_metrics;
 #[cfg(feature = "torch")]
 mod batches;
-mod bench_device;
 #[cfg(feature = "torch")]
 mod benchmarks;
 #[cfg(feature = "torch")]
@@ -12,6 +11,8 @@ mod breakdowns;
 #[cfg(feature = "torch")]
 mod checking;
 mod citing;
+#[cfg(feature = "torch")]
+mod costs;
 #[cfg(feature = "torch")]
 mod diagnostics;
 #[cfg(feature = "torch")]

@@ -67,11 +67,5 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         let expected = format!("tensor `{name}` in `{shard}`");
         return Err(format(&expected, "no such tensor".to_owned(), FETCH_AGAIN));
     }
-    Ok(Contents {
-        format: "shards with an index",
-        key: String::new(),
-        files,
-        tensors,
-        dropped,
-    })
+    Ok(Contents { format: "shards with an index", key: String::new(), files, tensors, dropped })
 }

@@ -71,13 +71,7 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
     }
     let (key, dropped) = (found.key, found.dropped);
     drop((magic, version, machine, objects, keys));
-    Ok(Contents {
-        format: "a file of torch.save before 1.6",
-        key,
-        files: vec![file],
-        tensors,
-        dropped,
-    })
+    Ok(Contents { format: "a file of torch.save before 1.6", key, files: vec![file], tensors, dropped })
 }
 
 /// Where each storage is, from byte `at` to the end of the file, in the order of `keys`.

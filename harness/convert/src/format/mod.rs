@@ -11,9 +11,7 @@ use crate::{
     Limits,
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,
-    pickle::{
-        Fault, Heap, StorageKey, TensorNode, Unresolved, check_stored,
-    },
+    pickle::{Fault, Heap, StorageKey, TensorNode, Unresolved, check_stored},
     tensor::{Storage, TensorView},
 };
 

@@ -20,7 +20,7 @@ impl Tuning {
     /// One row a setting.
     #[must_use]
     pub fn table(&self) -> Table {
-        let mut table = Table { id: "tuning".to_owned(), head: vec![self.head()], ..Table::default() };
+        let mut table = Table { id: "tuning".to_owned(), head: vec![self.head(), self.said()], ..Table::default() };
         let entries = |of: &dyn Fn(&Trial) -> String| -> Vec<Entry> {
             self.settings.iter().map(|trial| Entry::plain(&of(trial))).collect()
         };
@@ -38,7 +38,6 @@ impl Tuning {
             table.push(Column::text("bounds"), entries(&|trial| trial.standing.words().to_owned()));
         }
         table.legend.extend(self.legend());
-        table.legend.push(self.said());
         table
     }
 
@@ -47,6 +46,10 @@ impl Tuning {
         let all = || self.settings.iter();
         let mut lines = Vec::new();
         if !self.budget.is_empty() {
+            let together = match self.budget.len() {
+                1 => String::new(),
+                _ => format!(" The bounds of a setting have {} % together.", fixed(100.0 * ALONE, 0)),
+            };
             let exact = match all().any(|trial| trial.budget.iter().any(|held| held.is_by_construction)) {
                 true => {
                     " `exact`: the method samples from the target's distribution, so its margin is that of the baseline, whatever \
@@ -56,9 +59,8 @@ impl Tuning {
             };
             lines.push(format!(
                 "Of each bound: the value, and how far it is inside (negative: outside) with its {} % interval; `?`: the interval \
-                 does not decide. The bounds of a setting have {} % together.{exact}",
+                 does not decide.{together}{exact}",
                 fixed(100.0 * self.confidence, 2),
-                fixed(100.0 * ALONE, 0),
             ));
         }
         if self.is_distance && all().any(|trial| trial.objective.ci95 == Some([0.0; 2])) {

@@ -13,11 +13,11 @@ use specimen_catalog::entry;
 use specimen_experiments::spec::{Cell, ModelSpec, Spec};
 use specimen_runner::{images::load::device_of, machine::free_memory};
 use specimen_summary::cost_table::CostTable;
-use specimen_weights::out_of_memory::in_units;
+use specimen_weights::out_of_memory::{OutOfMemory, in_units};
 
 use super::findings::Kind;
 use crate::{
-    cmd::bench_device::{NotTimed, Timing},
+    cmd::costs_page::by_process,
     console::{Console, message_of},
     requirements,
 };
@@ -116,29 +116,31 @@ impl Stage<'_> {
         }
         console.say(format!("timing {name} at its published size on {device}, with made weights"));
         let nodes = cells.iter().map(|cell| cell.method.max_tree_nodes()).max().unwrap_or(2);
-        let timing = Timing {
-            model: name,
-            device,
-            dtype: dtype.name(),
-            guidance: width.guidance,
-            nodes: &[nodes.clamp(2, MOST_NODES) as u32],
-            threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-            repetitions: REPETITIONS,
-            graphs: *graphs,
-        };
+        let mut options = vec![
+            "--made".to_owned(),
+            format!("--model={name}"),
+            format!("--device={device}"),
+            format!("--dtype={}", dtype.name()),
+            format!("--guidance={}", width.guidance),
+            format!("--nodes={}", nodes.clamp(2, MOST_NODES)),
+            format!("--threads={}", std::thread::available_parallelism().map_or(1, |n| n.get())),
+            format!("--repetitions={REPETITIONS}"),
+        ];
+        options.extend(graphs.map(|graphs| format!("--graphs={graphs}")));
         let timed = fs::create_dir_all(self.out)
             .with_context(|| format!("{}: cannot make it", self.out.display()))
-            .and_then(|()| timing.by_process(&self.out.join(format!("{number}-{name}.toml")), until))
-            .unwrap_or_else(|error| Err(NotTimed::Failed(message_of(&error))));
+            .and_then(|()| {
+                by_process(&options, &self.out.join(format!("{number}-{name}.toml")), Some(until))
+            });
         match timed {
             Ok(table) => width.measured = Some(self.measured(&table, cells.len(), device)),
-            Err(why) => {
-                width.found = match &why {
-                    NotTimed::TimeOver(_) => None,
-                    NotTimed::TooLittleMemory(_) => Some(Kind::TooLittle),
-                    NotTimed::Failed(_) => Some(Kind::Failed),
+            Err(error) => {
+                let why = message_of(&error);
+                width.found = match OutOfMemory::is_named_in(&why) {
+                    true => Some(Kind::TooLittle),
+                    false => (Instant::now() < until).then_some(Kind::Failed),
                 };
-                width.why = Some(why.to_string());
+                width.why = Some(why);
             }
         }
         width
