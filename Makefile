@@ -7,7 +7,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 # Two workers at a time: the baseline holds no times, and results do not depend on shards.
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build wheel dist dist-check test test-long test-torch211 lint features packages notices reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate build wheel dist dist-check test test-long test-torch211 lint packages notices reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -46,9 +46,6 @@ lint: libtorch ## formatting, clippy and the documentation, without a single war
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
-
-features: ## check what builds without libtorch (no default features)
-	cargo check --release --locked -p specimen-measure -p specimen-cli --no-default-features
 
 packages: ## pack the crates that are of use alone, as for crates.io, and build each from its package (no libtorch)
 	cargo package --locked $(if $(ALLOW_DIRTY),--allow-dirty) -p specimen-foundation -p specimen-stats -p specimen-pixels -p specimen-decode

@@ -24,7 +24,6 @@ impl CaptionPolicy {
     pub const ALL: [Self; 4] = [Self::Longest, Self::First, Self::Sjd, Self::All];
 
     /// The name in specs and results.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Longest => "longest",

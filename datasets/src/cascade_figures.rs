@@ -13,9 +13,6 @@ pub(crate) const NAME: &str = "cascade-figures";
 const LINES: &str = include_str!("cascade_figures.tsv");
 
 /// The prompts, in the order of the file.
-///
-/// # Errors
-/// None that a program as built can meet.
 pub(crate) fn prompts() -> Result<PromptSet> {
     let bad = |line: &str| {
         let place = Place::Item("line".into());

@@ -123,9 +123,6 @@ pub struct OpenOptions {
 /// captions), `.tsv` (as PartiPrompts), `.txt`, `.csv`, `.jsonl`, each also with `.gz`; GenEval's `.jsonl` is known by its
 /// first line, DPG-Bench's `.csv` by its header. The files behind a name must
 /// have the published content; a path takes any.
-///
-/// # Errors
-/// An unknown name, with the nearest ones; whatever the reader of the format refuses.
 pub fn open(name: &str, options: &OpenOptions) -> Result<PromptSet> {
     let root = options.root.as_ref();
     let caption = options.caption.unwrap_or(CaptionPolicy::Longest);
@@ -164,9 +161,6 @@ fn open_file(path: &Path, caption: CaptionPolicy) -> Result<PromptSet> {
 }
 
 /// The file that a dataset of this name or path is read from: the first that it needs, unchecked, or the prompt file.
-///
-/// # Errors
-/// A dataset without files, a file that is absent, and a path at which there is none.
 pub fn file_of(name: &str, root: Option<&DataRoot>) -> Result<PathBuf> {
     let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) else { return resolve(name, root) };
     let Some(item) = entry.needs.first() else {

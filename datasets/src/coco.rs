@@ -59,10 +59,6 @@ struct Image {
 
 impl CocoCaptions {
     /// Reads a caption file.
-    ///
-    /// # Errors
-    /// JSON of another shape, an annotation id that stands twice, a blank caption, and an annotation of an image
-    /// that `images` does not list (where the file has `images`).
     pub fn read(path: &Path) -> Result<Self> {
         let (text, source) = read::text(path)?;
         let file: CaptionFile =
@@ -91,15 +87,11 @@ impl CocoCaptions {
     }
 
     /// The captions in file order.
-    #[must_use]
     pub fn annotations(&self) -> &[Annotation] {
         &self.annotations
     }
 
     /// The annotations that a policy takes, in the policy's order.
-    ///
-    /// # Errors
-    /// For `sjd`, an image with fewer captions than the stuck index asks for; the original code stops there as well.
     pub fn select(&self, policy: CaptionPolicy) -> Result<Vec<&Annotation>> {
         match policy {
             CaptionPolicy::Longest => {
@@ -112,9 +104,6 @@ impl CocoCaptions {
     }
 
     /// The prompts that a policy takes, as a set called `name`.
-    ///
-    /// # Errors
-    /// A file without captions; as [`CocoCaptions::select`].
     pub fn prompts(&self, name: &str, policy: CaptionPolicy) -> Result<PromptSet> {
         let row = |annotation: &Annotation| {
             let id = if policy == CaptionPolicy::All { annotation.id } else { annotation.image_id };

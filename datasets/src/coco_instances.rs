@@ -35,9 +35,6 @@ struct Instance {
 
 impl Supercategories {
     /// Reads a file of instances, plain or gzipped.
-    ///
-    /// # Errors
-    /// JSON of another shape, a blank supercategory, and an annotation of a category that the file does not list.
     pub fn read(path: &Path) -> Result<Self> {
         let (text, _) = read::text(path)?;
         let file: InstancesFile =
@@ -68,14 +65,12 @@ impl Supercategories {
     }
 
     /// Those of the image with this id, sorted; none for an image without objects.
-    #[must_use]
     pub fn of_image(&self, id: &str) -> Vec<String> {
         let found = id.parse().ok().and_then(|id: u64| self.of_image.get(&id));
         found.into_iter().flatten().cloned().collect()
     }
 
     /// Objects in the file.
-    #[must_use]
     pub fn n_annotations(&self) -> usize {
         self.n_annotations
     }

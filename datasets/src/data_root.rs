@@ -24,13 +24,11 @@ impl DataRoot {
     }
 
     /// The folder's path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
     /// A path of a spec: below `root`; as it is where it is absolute or there is no root.
-    #[must_use]
     pub fn place(root: Option<&Self>, path: &str) -> PathBuf {
         root.map_or_else(|| PathBuf::from(path), |root| root.path().join(path))
     }

@@ -29,10 +29,6 @@ pub struct Question {
 
 /// Reads a file in the format of `dpg_bench.csv` as a set called `name`, prompts in order of their first question; the number
 /// of prompts is free.
-///
-/// # Errors
-/// A column that is missing, two texts of one item, an id that cannot be the name of a picture, a blank prompt, and a file
-/// without prompts.
 pub fn read(path: &Path, name: &str) -> Result<PromptSet> {
     let (table, source) = table(path)?;
     let [id, text, ..] = columns(path, &table)?;
@@ -59,9 +55,6 @@ pub fn read(path: &Path, name: &str) -> Result<PromptSet> {
 }
 
 /// The questions of each item, in the file's order.
-///
-/// # Errors
-/// As [`read`], and a question of no category.
 pub fn questions(path: &Path) -> Result<BTreeMap<String, Vec<Question>>> {
     let (table, _) = table(path)?;
     let [id, _, tuple, question] = columns(path, &table)?;

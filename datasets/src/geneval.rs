@@ -25,9 +25,6 @@ struct Row {
 }
 
 /// Reads a file in the format of `evaluation_metadata.jsonl` as a set called `name`; the number of lines is free.
-///
-/// # Errors
-/// A line that is not such an object, a tag of no task, a blank prompt, and a file without prompts.
 pub fn read(path: &Path, name: &str) -> Result<PromptSet> {
     let (text, source) = read::text(path)?;
     let mut rows = Vec::new();
@@ -46,9 +43,6 @@ pub fn read(path: &Path, name: &str) -> Result<PromptSet> {
 }
 
 /// The lines of the file by their number, which is the id of the prompt.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn lines(path: &Path) -> Result<Vec<String>> {
     let (text, _) = read::text(path)?;
     Ok(read::lines(path, &text)?.into_iter().map(|(_, content)| content.to_owned()).collect())

@@ -14,9 +14,6 @@ const EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "webp", "bmp"];
 
 /// The id in a file's name: the last run of ASCII digits before the extension, without leading zeros
 /// (`000000012280.jpg` is `12280`); a run of zeros is `0`.
-///
-/// # Errors
-/// The reason why there is none: no digit, or one too many.
 pub(crate) fn id_from_name(path: &Path) -> std::result::Result<PromptId, &'static str> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).ok_or("the file name is not UTF-8")?;
     let is_digit = |c: char| c.is_ascii_digit();

@@ -59,10 +59,6 @@ pub struct ImageRow {
 }
 
 /// Reads the table `path` of the images below `folder`; the rows in the table's order.
-///
-/// # Errors
-/// A table of another form, with line and column; a row without its image and an image without its row, which are
-/// listed; a folder without images.
 pub fn read(path: &Path, folder: &Path) -> Result<(Vec<ImageRow>, SourceFile)> {
     let (text, source) = read::text(path)?;
     let table = delimited::csv(path, &text)?;

@@ -270,7 +270,6 @@ pub const ITEMS: [DataItem; 8] = [
 ];
 
 /// The items that a name fetches: the one with this key, or those of a group.
-#[must_use]
 pub fn items_of(name: &str) -> Vec<DataItem> {
     ITEMS.into_iter().filter(|item| item.key == name || item.groups.contains(&name)).collect()
 }
@@ -303,9 +302,6 @@ pub enum Status {
 
 impl DataItem {
     /// Where the item lies, unchecked.
-    ///
-    /// # Errors
-    /// Data that is absent, with the remedy.
     pub fn locate(&self, root: Option<&DataRoot>) -> Result<PathBuf> {
         let candidates = root.into_iter().flat_map(|r| self.places.iter().map(|place| r.path().join(place)));
         candidates
@@ -315,9 +311,6 @@ impl DataItem {
     }
 
     /// Whether what is at `path` is the item: reads and digests it.
-    ///
-    /// # Errors
-    /// What is there cannot be read.
     pub fn is_at(&self, path: &Path) -> Result<bool> {
         Ok(match self.expected {
             Expected::Content { sha256, n_bytes } => {
@@ -330,9 +323,6 @@ impl DataItem {
     }
 
     /// How the item stands: reads and digests its content.
-    ///
-    /// # Errors
-    /// Data that is there and cannot be read.
     pub fn verify(&self, root: Option<&DataRoot>) -> Result<Status> {
         let path = match self.locate(root) {
             Ok(path) => path,
@@ -360,9 +350,6 @@ impl DataItem {
 
     /// Where the item lies, its content checked against the published digest, or its number of entries where the digest is
     /// unknown.
-    ///
-    /// # Errors
-    /// Data that is absent, or another file; a folder of images is not read.
     pub fn locate_verified(&self, root: Option<&DataRoot>) -> Result<PathBuf> {
         let path = self.locate(root)?;
         if let Expected::Counted { n, of } = self.expected {
@@ -386,7 +373,6 @@ impl DataItem {
     }
 
     /// What vouches for its content once it was found to be the item.
-    #[must_use]
     pub fn vouched(&self) -> &'static str {
         match self.expected {
             Expected::Content { .. } => "as published",
@@ -398,7 +384,6 @@ impl DataItem {
     }
 
     /// Uncompressed size, where it is published.
-    #[must_use]
     pub fn n_bytes(&self) -> Option<u64> {
         match self.expected {
             Expected::Content { n_bytes, .. } => Some(n_bytes),
@@ -407,13 +392,11 @@ impl DataItem {
     }
 
     /// The command that fetches it and nothing else: by the first of its groups, which may bring more.
-    #[must_use]
     pub fn command(&self) -> String {
         format!("specimen data fetch {}", self.groups.first().unwrap_or(&self.key))
     }
 
     /// One sentence: the command that fetches it, or what to fetch by hand, from where, and where to put it.
-    #[must_use]
     pub fn remedy(&self, root: Option<&DataRoot>) -> String {
         let (place, command) = (self.places[0], self.command());
         match root {

@@ -18,10 +18,6 @@ pub struct Mnist {
 
 impl Mnist {
     /// Reads an image file and the label file of the same split.
-    ///
-    /// # Errors
-    /// Another magic number or image size, a byte too few or too many, different counts, a label above 9 and an
-    /// empty split.
     pub fn read(images: &Path, labels: &Path) -> Result<Self> {
         let pixels = read_idx(images, [0x0803, SIDE as u32, SIDE as u32])?;
         let digits = read_idx(labels, [0x0801])?;
@@ -39,25 +35,21 @@ impl Mnist {
     }
 
     /// Number of images, at least 1.
-    #[must_use]
     pub fn n_images(&self) -> usize {
         self.labels.len()
     }
 
     /// All pixels, `[n_images, 28, 28]` row by row, 0 (background) to 255.
-    #[must_use]
     pub fn pixels(&self) -> &[u8] {
         &self.pixels
     }
 
     /// The digits 0 to 9, `[n_images]`.
-    #[must_use]
     pub fn labels(&self) -> &[u8] {
         &self.labels
     }
 
     /// Image `idx`, `[28, 28]` row by row. Panics when `idx` is not below [`Mnist::n_images`].
-    #[must_use]
     pub fn image(&self, idx: usize) -> &[u8] {
         &self.pixels[idx * SIDE * SIDE..][..SIDE * SIDE]
     }

@@ -17,9 +17,6 @@ pub const COLUMNS: [&str; 4] = ["Prompt", "Category", "Challenge", "Note"];
 /// Reads a file in the format of `PartiPrompts.tsv` as a set called `name`; the number of rows is free.
 ///
 /// Empty categories, challenges and notes are `None`.
-///
-/// # Errors
-/// Another header, a row of another width, a blank prompt, and a file without rows.
 pub fn read(path: &Path, name: &str) -> Result<PromptSet> {
     let (text, source) = read::text(path)?;
     let table = delimited::tsv(path, &text)?;

@@ -16,9 +16,6 @@ pub struct PromptId(
 
 impl PromptId {
     /// The id with this text; the error says which rule the text breaks.
-    ///
-    /// # Errors
-    /// The rule that the text breaks.
     pub fn new(text: impl Into<String>) -> std::result::Result<Self, BadPromptId> {
         let text = text.into();
         let rule = if text.is_empty() || text.len() > 128 {
@@ -36,13 +33,11 @@ impl PromptId {
     }
 
     /// The decimal id of a numbered row, image or annotation.
-    #[must_use]
     pub fn number(number: u64) -> Self {
         Self(number.to_string())
     }
 
     /// The id's text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

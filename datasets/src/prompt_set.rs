@@ -62,9 +62,6 @@ pub struct Provenance {
 
 impl PromptSet {
     /// A set of prompts made by a program.
-    ///
-    /// # Errors
-    /// No prompts, an id that occurs twice, a blank text.
     pub fn new(name: &str, prompts: Vec<Prompt>) -> Result<Self> {
         let rows = prompts.into_iter().enumerate();
         let rows = rows.map(|(idx, prompt)| (Place::Item(format!("prompt {idx}")), prompt)).collect();
@@ -72,9 +69,6 @@ impl PromptSet {
     }
 
     /// `n` prompts without text for models that take none: ids `0` to `n - 1`.
-    ///
-    /// # Errors
-    /// `n` is 0.
     pub fn unconditional(name: &str, n: usize) -> Result<Self> {
         let prompts = (0..n as u64).map(|idx| Prompt::new(PromptId::number(idx), "")).collect();
         Self::assembled(name, Path::new(name), None, Vec::new(), prompts)
@@ -111,49 +105,41 @@ impl PromptSet {
     }
 
     /// The dataset's name, or the file name of a prompt file.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Digest of ids and texts, see the module documentation.
-    #[must_use]
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
 
     /// The caption policy, where the dataset has several captions an image.
-    #[must_use]
     pub fn caption(&self) -> Option<CaptionPolicy> {
         self.caption
     }
 
     /// The files that were read; empty for generated sets.
-    #[must_use]
     pub fn sources(&self) -> &[SourceFile] {
         &self.sources
     }
 
     /// The prompts in file order, at least one.
-    #[must_use]
     pub fn prompts(&self) -> &[Prompt] {
         &self.prompts
     }
 
     /// Number of prompts, at least 1.
-    #[must_use]
     pub fn n_prompts(&self) -> usize {
         self.prompts.len()
     }
 
     /// The prompt with this id.
-    #[must_use]
     pub fn get(&self, id: &PromptId) -> Option<&Prompt> {
         self.position_of.get(id).map(|position| &self.prompts[*position])
     }
 
     /// What results record about this set.
-    #[must_use]
     pub fn provenance(&self) -> Provenance {
         Provenance {
             name: self.name.clone(),

@@ -22,10 +22,6 @@ use std::{collections::BTreeMap, path::Path};
 type Rows = Vec<(Place, Prompt)>;
 
 /// Reads a prompt file as a set called `name`.
-///
-/// # Errors
-/// An extension other than txt, csv and jsonl, a malformed row, a blank prompt, an id that stands twice, and a file
-/// without prompts.
 pub fn read(path: &Path, name: &str) -> Result<PromptSet> {
     let rows: fn(&Path, &str) -> Result<Rows> = match extension(path).as_str() {
         "txt" => txt_rows,

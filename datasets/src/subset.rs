@@ -21,9 +21,6 @@ pub struct Subset {
 }
 
 /// The prompts that a seed chooses, in file order.
-///
-/// # Errors
-/// `n` is 0 or larger than the set: a subset of unknown size would be reported under a wrong name.
 pub fn seeded(set: &PromptSet, subset: Subset) -> Result<PromptSet> {
     if subset.n == 0 || subset.n > set.n_prompts() {
         return Err(DatasetError::BadOption {
@@ -47,9 +44,6 @@ pub fn seeded(set: &PromptSet, subset: Subset) -> Result<PromptSet> {
 
 /// The first `n` prompts in file order, or all of them when there are fewer: a limit is an upper bound, and results
 /// record the number of prompts counted.
-///
-/// # Errors
-/// `n` is 0.
 pub fn limit(set: &PromptSet, n: usize) -> Result<PromptSet> {
     if n == 0 {
         return Err(DatasetError::BadOption {
@@ -63,10 +57,6 @@ pub fn limit(set: &PromptSet, n: usize) -> Result<PromptSet> {
 }
 
 /// The prompts at positions `from` to `to`, the latter excluded, counted from 0 in file order.
-///
-/// # Errors
-/// A part that is empty or reaches past the end: two parts that are meant to be apart must not be cut to the same
-/// prompts.
 pub fn part(set: &PromptSet, [from, to]: [usize; 2]) -> Result<PromptSet> {
     if from >= to || to > set.n_prompts() {
         return Err(DatasetError::BadOption {

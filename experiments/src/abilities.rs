@@ -91,7 +91,6 @@ fn lacking_head(model: &'static Entry, cell: &Cell, proposer: &str, what: &str) 
 }
 
 /// Whether `method` takes tokens without a forward, or feeds a head other features than the fresh ones.
-#[must_use]
 pub fn reuses_features(method: &MethodConfig) -> bool {
     let skips = match &method.schedule {
         ScheduleConfig::Vvs(vvs) => vvs.trigger != Trigger::Never,

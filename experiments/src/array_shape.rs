@@ -13,7 +13,6 @@ use crate::{
 pub const MAX_ARRAY_SIZE: u32 = 1001;
 
 /// The size that `scontrol show config` tells; `None` where it tells none above 1.
-#[must_use]
 pub fn max_array_size(config: &str) -> Option<u32> {
     let line = config.lines().find(|line| line.starts_with("MaxArraySize"))?;
     line.split('=').nth(1)?.trim().parse().ok().filter(|&size| size > 1)
@@ -50,7 +49,6 @@ pub struct KindShape {
 impl ArrayShape {
     /// The shape of `plan` cut into `n_shards` of each kind. `seconds` is the work of all timed and of all other
     /// cells, warm-up apart, where it is known.
-    #[must_use]
     pub fn new(
         plan: &Plan,
         settings: &SlurmSpec,

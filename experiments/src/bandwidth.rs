@@ -58,7 +58,6 @@ pub const ASSUMED: &str = "one forward a token, as without drafts; each reads th
 
 impl Bandwidth {
     /// The devices that an estimate names.
-    #[must_use]
     pub fn known() -> Vec<Self> {
         let of = |device: Device| Self {
             device: device.name.to_owned(),
@@ -68,7 +67,6 @@ impl Bandwidth {
     }
 
     /// A device of which only its bandwidth is known, in bytes a second.
-    #[must_use]
     pub fn given(bytes_per_second: f64) -> Self {
         Self { device: "as given".to_owned(), bytes_per_second }
     }

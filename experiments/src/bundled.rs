@@ -39,9 +39,6 @@ pub struct SpecSummary {
 }
 
 /// What the specs in the program ask, in the order of their names.
-///
-/// # Errors
-/// None but a spec that does not resolve, which a test excludes.
 pub fn summaries() -> Result<Vec<SpecSummary>, SpecError> {
     let summary = |spec: &BundledSpec| {
         let resolved = SpecText::parse(spec.name, spec.text)?.resolve()?;
@@ -76,7 +73,6 @@ impl SpecSummary {
     }
 
     /// Whether `word` is in its name, question, dataset, models, methods or tables of published numbers, in any case.
-    #[must_use]
     pub fn mentions(&self, word: &str) -> bool {
         let word = word.to_lowercase();
         let texts = [self.name, &self.question, &self.dataset].into_iter();
@@ -99,21 +95,18 @@ fn first_sentence(text: &str) -> String {
 }
 
 /// The spec of a name, which may be shortened to its last part (`cascade_table1_tiny`): no two specs share one.
-#[must_use]
 pub fn bundled(name: &str) -> Option<&'static BundledSpec> {
     BUNDLED.iter().find(|spec| spec.name == name || last_part(spec.name) == name)
 }
 
 impl BundledSpec {
     /// The names of its cells as written, axes not multiplied out.
-    #[must_use]
     pub fn cell_names(&self) -> Vec<String> {
         self.cells().filter_map(|cell| cell.get("name")?.as_str().map(str::to_owned)).collect()
     }
 
     /// What it says of the cell `name` besides its name, as an inline table has it: `, drafter = { … }`; empty for plain
     /// decoding, `None` where no cell has the name.
-    #[must_use]
     pub fn cell(&self, name: &str) -> Option<String> {
         let cell = self.cells().find(|cell| cell.get("name").and_then(Value::as_str) == Some(name))?;
         let keys = cell.iter().filter(|(key, _)| *key != "name");
@@ -131,7 +124,6 @@ impl BundledSpec {
 }
 
 /// The name without its folder.
-#[must_use]
 pub fn last_part(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, last)| last)
 }

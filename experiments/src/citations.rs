@@ -10,9 +10,6 @@ use specimen_datasets::catalog::ENTRIES;
 use crate::spec::{Cell, Spec};
 
 /// The works of this program, of the cells of `spec`, of its dataset and of its metrics, in this order.
-///
-/// # Errors
-/// A key that no work has, which the tests exclude for everything that the program knows.
 pub fn works_of(spec: &Spec) -> Result<Bibliography, UnknownWork> {
     let mut works = Bibliography::default();
     works.add(&[OWN], "the program that made the measurements")?;

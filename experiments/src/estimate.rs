@@ -153,7 +153,6 @@ impl Estimate {
     }
 
     /// Size of all that a command can fetch; absent if nothing is to be fetched.
-    #[must_use]
     pub fn to_fetch(&self) -> Option<FetchSize> {
         self.missing.iter().filter_map(|missing| missing.fetch).reduce(|a, b| FetchSize {
             n_files: a.n_files + b.n_files,
@@ -165,7 +164,6 @@ impl Estimate {
 
 impl Footprint {
     /// Upper bound of what one image and its rows take on disk, in bytes.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         let raw = 3 * self.width as u64 * self.height as u64;
         raw + raw / 1000 + PNG_BYTES + ROW_BYTES + TOKEN_BYTES * self.n_tokens as u64
@@ -249,7 +247,6 @@ impl fmt::Display for FetchSize {
 }
 
 /// In seconds below three minutes, in minutes below an hour and a half.
-#[must_use]
 pub fn human_time(seconds: f64) -> String {
     match seconds {
         s if s < 180.0 => format!("{s:.0} s"),
@@ -259,7 +256,6 @@ pub fn human_time(seconds: f64) -> String {
 }
 
 /// Decimal units, one digit after the point.
-#[must_use]
 pub fn human_bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] =
         [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];

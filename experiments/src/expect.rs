@@ -57,7 +57,6 @@ pub enum Tolerance {
 
 impl Expectation {
     /// Whether `measured` is near enough; never for NaN.
-    #[must_use]
     pub fn is_met_by(&self, measured: f64) -> bool {
         let allowed = match self.tolerance {
             Tolerance::Absolute(bound) => bound,

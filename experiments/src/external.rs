@@ -51,7 +51,6 @@ impl External {
     }
 
     /// The command as one line, for people.
-    #[must_use]
     pub fn command_line(&self) -> String {
         self.command.join(" ")
     }

@@ -36,7 +36,6 @@ pub struct GivenHead {
 
 impl GivenHead {
     /// The file of its tensors. A relative path starts at the working folder, or else at the data folder.
-    #[must_use]
     pub fn file(&self, root: Option<&DataRoot>) -> PathBuf {
         let given = Path::new(&self.path);
         let found = if given.exists() { given.to_owned() } else { DataRoot::place(root, &self.path) };
@@ -75,9 +74,6 @@ pub(crate) fn given_heads(model: &Fields<'_>, node: &Node) -> Result<BTreeMap<St
 
 impl Spec {
     /// The same spec with the digest of every head that it names.
-    ///
-    /// # Errors
-    /// A head whose file is not there.
     pub fn with_digests_of_heads(mut self, root: Option<&DataRoot>) -> Result<Self, PlanError> {
         let mut known: BTreeMap<String, Digest> = BTreeMap::new();
         for cell in &mut self.cells {

@@ -67,9 +67,6 @@ pub enum Side {
 
 impl Goal {
     /// Reads an objective and its budget, both as typed, for a spec.
-    ///
-    /// # Errors
-    /// A measure that the spec does not have, or a constraint that is none, with the argument and the character.
     pub fn parse(objective: &str, budget: &[String], spec: &Spec) -> Result<Self, SpecError> {
         let place = Place::Argument(format!("--objective {objective}").into());
         let (name, higher_is_better) = measure(objective.trim(), "", spec, &place)?;
@@ -100,7 +97,6 @@ impl Goal {
     }
 
     /// Whether the baseline has to be measured for it: speedups and relative bounds need it.
-    #[must_use]
     pub fn needs_baseline(&self) -> bool {
         let measures = self.budget.iter().map(|constraint| &constraint.measure);
         self.budget.iter().any(|constraint| constraint.of_baseline != 0.0)
@@ -110,7 +106,6 @@ impl Goal {
 
 impl Constraint {
     /// The bound, given the baseline's value.
-    #[must_use]
     pub fn bound(&self, baseline: f64) -> f64 {
         self.of_baseline * baseline + self.plus
     }

@@ -75,7 +75,6 @@ pub fn datasets() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether `name` looks like the path of a prompt file.
-#[must_use]
 pub fn is_prompt_file(name: &str) -> bool {
     let name = name.to_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

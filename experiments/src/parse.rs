@@ -61,9 +61,6 @@ pub struct SpecText {
 
 impl SpecText {
     /// Takes the text of a spec; `file` is its name in messages.
-    ///
-    /// # Errors
-    /// If the text is not TOML.
     pub fn parse(file: &str, text: &str) -> Result<Self, SpecError> {
         let mut root = Node::parse(file, text)?;
         matrix::flatten_axes(&mut root);
@@ -72,9 +69,6 @@ impl SpecText {
 
     /// Reads a spec file. A name without an ending, `quickstart` say, is a spec of [`bundled`] unless a file has it; a folder
     /// of that name, as its run has, is no spec.
-    ///
-    /// # Errors
-    /// If the file cannot be read or is not TOML.
     pub fn read(path: &Path) -> Result<Self, SpecError> {
         let spec = path.to_str().filter(|_| !path.is_file()).and_then(bundled);
         match spec {
@@ -84,9 +78,6 @@ impl SpecText {
     }
 
     /// Checks every value and multiplies out models and axes.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place: the override that brought it, or where the file has it.
     pub fn resolve(&self) -> Result<Spec, SpecError> {
         self.resolved().map_err(|error| self.blamed(error))
     }
@@ -147,9 +138,6 @@ impl SpecText {
 }
 
 /// The text of a spec or profile file.
-///
-/// # Errors
-/// If it cannot be read, or has more than [`MAX_SPEC_BYTES`].
 pub(crate) fn text_of(path: &Path) -> Result<String, SpecError> {
     let file = path.display().to_string();
     let unreadable = |reason: String| Fault::Unreadable { reason }.at(Place::WholeFile(file.as_str().into()));

@@ -77,10 +77,6 @@ pub struct Block {
 impl Plan {
     /// The plan of `spec` over `prompts`, which must be the spec's dataset with its limit applied
     /// ([`prompts::open`](crate::prompts::open)).
-    ///
-    /// # Errors
-    /// If the prompts are of another dataset, a method needs what its model does not have, an external cell names a
-    /// baseline that is not there, or there are more than [`MAX_ITEMS`] items.
     pub fn new(spec: Spec, prompts: &PromptSet) -> Result<Self, PlanError> {
         check_dataset(&spec, prompts)?;
         abilities::check(&spec)?;
@@ -105,13 +101,11 @@ impl Plan {
     }
 
     /// The item's name in records, `<cell>/<prompt id>/<sample>` with percent-encoded parts.
-    #[must_use]
     pub fn key(&self, item: &Item) -> String {
         canonical::item_key(self.cell_name(item), &self.prompts[item.prompt as usize].id, item.sample)
     }
 
     /// Name of the item's cell.
-    #[must_use]
     pub fn cell_name(&self, item: &Item) -> &str {
         &self.spec.cells[item.cell as usize].name
     }

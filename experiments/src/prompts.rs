@@ -11,7 +11,6 @@ use crate::spec::DatasetSpec;
 
 /// How many prompts a spec asks for, where that is known without reading them: its limit, and what the dataset is published
 /// to have.
-#[must_use]
 pub fn published_number(dataset: &DatasetSpec) -> Option<usize> {
     let known = ENTRIES.iter().find(|entry| entry.name == dataset.name).and_then(|entry| entry.n_prompts);
     match (dataset.limit, known) {
@@ -22,9 +21,6 @@ pub fn published_number(dataset: &DatasetSpec) -> Option<usize> {
 
 /// Opens the dataset of a spec with its limit, subset, part and caption rule. `root` is where data lies; datasets
 /// that are generated need none.
-///
-/// # Errors
-/// If the data is absent or not what was published; the error says how to get it.
 pub fn open(dataset: &DatasetSpec, root: Option<&DataRoot>) -> Result<PromptSet, DatasetError> {
     let (subset, limit) = match (dataset.subset_seed, dataset.limit) {
         (Some(seed), Some(n)) => (Some(Subset { n, seed }), None),

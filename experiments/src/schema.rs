@@ -21,7 +21,6 @@ use crate::{
 ///
 /// # Panics
 /// Never: a test holds that every key of the reader has its kind here.
-#[must_use]
 pub fn spec_schema() -> Value {
     let model = table(MODEL_KEYS, &["name", "dtype"], model_kinds());
     let sampling = |required: &[&str]| table(SAMPLING_KEYS, required, sampling_kinds());

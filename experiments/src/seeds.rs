@@ -22,7 +22,6 @@ pub struct SeedKey<'a> {
 impl SeedKey<'_> {
     /// The first 8 bytes, little-endian, of the blake3 of all fields, each preceded by its length as 8
     /// little-endian bytes, so that no two different keys have the same bytes. Numbers are little-endian.
-    #[must_use]
     pub fn seed(&self) -> u64 {
         let mut hasher = blake3::Hasher::new();
         let fields = [

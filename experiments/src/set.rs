@@ -13,9 +13,6 @@ impl SpecText {
     /// Applies `path=value`, as in `--set cell.sd-chain3.drafter.depth=5`. A path that is an axis of the
     /// spec is pinned to the value: the axis goes. Whether key and value make sense is seen when the spec
     /// is [resolved](Self::resolve).
-    ///
-    /// # Errors
-    /// If the argument is not of that form, the value is not TOML, or the path leads nowhere.
     pub fn set(&mut self, argument: &str) -> Result<(), SpecError> {
         let label = format!("--set {argument}");
         let (path, text) = split(&label, argument, "--set sampling.temperature=0.5")?;
@@ -32,9 +29,6 @@ impl SpecText {
     }
 
     /// Takes only the first `n` prompts: `--limit n`.
-    ///
-    /// # Errors
-    /// Where `--set` gave their number too.
     pub fn limit(&mut self, n: u32) -> Result<(), SpecError> {
         let given =
             entry_mut(&mut self.root, "dataset").and_then(|dataset| entry_mut(&mut dataset.node, "limit"));
@@ -50,10 +44,6 @@ impl SpecText {
 
     /// Makes `path=value,value` an axis, as in `--sweep cell.sd.drafter.depth=1,2,3`. It takes the place of
     /// an axis of the same path.
-    ///
-    /// # Errors
-    /// If the argument is not of that form, or the values are not TOML. Whether the path can be an axis is
-    /// seen when the spec is [resolved](Self::resolve).
     pub fn sweep(&mut self, argument: &str) -> Result<(), SpecError> {
         let label = format!("--sweep {argument}");
         let (path, text) = split(&label, argument, "--sweep cell.sd.drafter.depth=1,2,3")?;

@@ -95,7 +95,6 @@ pub struct Ask {
 impl SlurmSpec {
     /// What an absent table means: every choice is the cluster's, three attempts, a signal two minutes before a time
     /// limit.
-    #[must_use]
     pub fn of_the_cluster() -> Self {
         let nothing = Ask {
             partition: None,
@@ -123,17 +122,11 @@ impl SlurmSpec {
 
 impl SpecText {
     /// The table `[slurm]`; `None` where there is none.
-    ///
-    /// # Errors
-    /// The first thing in it that is wrong, with its place.
     pub fn slurm(&self) -> Result<Option<SlurmSpec>, SpecError> {
         self.root.get(TABLE).map(slurm).transpose()
     }
 
     /// Takes the table `[slurm]` of a profile, whose keys count before those that are there.
-    ///
-    /// # Errors
-    /// A file that cannot be read, is not TOML, or holds anything else.
     pub fn overlay_slurm(&mut self, profile: &Path) -> Result<(), SpecError> {
         let file = profile.display().to_string();
         let root = Node::parse(&file, &text_of(profile)?)?;

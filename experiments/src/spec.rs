@@ -113,13 +113,11 @@ pub const MOST_TOGETHER: u32 = 256;
 
 impl ModelSpec {
     /// Images that are decoded together, at least 1.
-    #[must_use]
     pub fn n_together(&self) -> usize {
         self.batch.unwrap_or(1) as usize
     }
 
     /// What it takes in memory in `dtype` with the head that drafts, as [`memory::need`]; `None` where no entry says.
-    #[must_use]
     pub fn need(&self, head: Option<(&str, Option<&str>)>, dtype: Dtype) -> Option<Need> {
         let need = memory::need(&self.name, head, dtype.n_bytes())?;
         let need = if self.three_way_guidance { need.of_three_rows() } else { need };
@@ -127,7 +125,6 @@ impl ModelSpec {
     }
 
     /// What is loaded for it: the same whatever the batch.
-    #[must_use]
     pub fn without_batch(&self) -> Self {
         Self { batch: None, ..self.clone() }
     }
@@ -146,7 +143,6 @@ pub struct Timing {
 impl Timing {
     /// Images that warm a cell up; `is_own`: this program makes them. Another process starts with its first, which never
     /// counts.
-    #[must_use]
     pub fn n_warmup(&self, is_own: bool) -> u32 {
         self.warmup.max(u32::from(!is_own))
     }
@@ -224,7 +220,6 @@ pub struct DiagnosticSpec {
 
 impl DatasetSpec {
     /// All prompts of a dataset, with one image each.
-    #[must_use]
     pub fn whole(name: &str, caption: Option<CaptionPolicy>) -> Self {
         Self { name: name.to_owned(), limit: None, subset_seed: None, part: None, caption, samples: 1 }
     }
@@ -232,14 +227,12 @@ impl DatasetSpec {
 
 impl MetricSpec {
     /// A metric that needs nothing else.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), min_n: None, protocol: None, real: None, weights: None, device: None }
     }
 
     /// With fewer images its values are null. Of a metric that compares distributions it is [`FEWEST_IMAGES`] unless the spec
     /// says otherwise, of others there is none; never below 2.
-    #[must_use]
     pub fn fewest_images(&self) -> Option<usize> {
         let compares = metric(&self.name).is_some_and(|known| known.compares);
         self.min_n.or(compares.then_some(FEWEST_IMAGES)).map(|n| n.max(2))
@@ -247,7 +240,6 @@ impl MetricSpec {
 
     /// The values it gives, as tables and expectations call them: `target-nll`, `fid:lantern`, and for `prdc` one for
     /// each of its four.
-    #[must_use]
     pub fn values(&self) -> Vec<String> {
         let of_protocol = |name: &str| match &self.protocol {
             None => name.to_owned(),
@@ -267,13 +259,11 @@ impl MetricSpec {
 
 impl Cell {
     /// Whether the images are another program's.
-    #[must_use]
     pub fn is_of_another_program(&self) -> bool {
         self.external.is_some() || self.imported.is_some()
     }
 
     /// How the images are made, in one line: the method in full, or the command of another program.
-    #[must_use]
     pub fn described(&self) -> String {
         match &self.external {
             Some(external) => {
@@ -285,7 +275,6 @@ impl Cell {
     }
 
     /// Whether this program decodes, drafts nothing and keeps to the order: one token per forward of the target.
-    #[must_use]
     pub fn is_autoregressive(&self) -> bool {
         let MethodConfig { drafter, frontier, .. } = &self.method;
         !self.is_of_another_program() && drafter.proposer == Proposer::None && frontier.is_none()
@@ -296,14 +285,12 @@ impl Spec {
     /// The cell that `cell`'s speedup is relative to: the timed cell [`BASELINE`] of the same model and
     /// sampling, or of an external cell the one that it names; who is named so is its own. `None` where there is none,
     /// or `cell` is not timed.
-    #[must_use]
     pub fn baseline_of(&self, cell: &Cell) -> Option<&Cell> {
         cell.timed.then(|| self.baselines(cell).find(|other| other.timed)).flatten()
     }
 
     /// The cell with whose images those of `cell` are compared in pairs: as [`Spec::baseline_of`], and neither need be
     /// timed.
-    #[must_use]
     pub fn image_baseline_of(&self, cell: &Cell) -> Option<&Cell> {
         let timed = self.baselines(cell).find(|other| other.timed);
         timed.or_else(|| self.baselines(cell).next())
@@ -318,7 +305,6 @@ impl Spec {
     }
 
     /// The `[[cell]]` that `cell` is to be compared with.
-    #[must_use]
     pub fn baseline_name<'c>(&self, cell: &'c Cell) -> &'c str {
         let named = |cell: &'c Cell| cell.external.as_ref().and_then(|external| external.baseline.as_deref());
         let is_named = self.cells.iter().any(|other| {
@@ -328,7 +314,6 @@ impl Spec {
     }
 
     /// The models that this program runs, in the order in which cells first use them.
-    #[must_use]
     pub fn models(&self) -> Vec<&ModelSpec> {
         let mut models: Vec<&ModelSpec> = Vec::new();
         for cell in self.cells.iter().filter(|cell| !cell.is_of_another_program()) {
@@ -342,7 +327,6 @@ impl Spec {
     /// What decides the images and timings of a run, as JSON: schema, seed, dataset, timing and cells, but
     /// not prose, metrics, published rows or expectations, which can change without a new run. The crate of
     /// records keeps the same parts of a stored spec.
-    #[must_use]
     pub fn identity(&self) -> serde_json::Value {
         let Self { schema, seed, dataset, timing, cells, .. } = self;
         serde_json::json!({

@@ -113,7 +113,6 @@ impl fmt::Display for Warning {
 
 impl Plan {
     /// What results will miss, in the order of the spec; empty if nothing.
-    #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let n_prompts = self.prompts.len();
         // A part is never cut short.

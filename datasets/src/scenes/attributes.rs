@@ -34,7 +34,6 @@ impl Sky {
     pub const ALL: [Self; N_SKIES] = [Self::Blue, Self::Sunset, Self::Night, Self::Cloudy];
 
     /// The caption's closing phrase.
-    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Blue => "under a blue sky",
@@ -78,7 +77,6 @@ impl Ground {
         [Self::Grass, Self::Sand, Self::Water, Self::Snow, Self::Gravel, Self::Brick];
 
     /// The caption's phrase for the ground.
-    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Grass => "on grass",
@@ -109,7 +107,6 @@ impl Shape {
     pub const ALL: [Self; 4] = [Self::Circle, Self::Square, Self::Triangle, Self::Star];
 
     /// The caption's word.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Circle => "circle",
@@ -155,7 +152,6 @@ impl Colour {
     ];
 
     /// The caption's word.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Red => "red",
@@ -170,7 +166,6 @@ impl Colour {
     }
 
     /// RGB in daylight, before shading.
-    #[must_use]
     pub const fn rgb(self) -> [u8; 3] {
         match self {
             Self::Red => [225, 22, 32],
@@ -199,7 +194,6 @@ impl Size {
     pub const ALL: [Self; 2] = [Self::Small, Self::Large];
 
     /// The caption's word.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -226,7 +220,6 @@ impl Relation {
     pub const ALL: [Self; 4] = [Self::LeftOf, Self::RightOf, Self::Above, Self::Below];
 
     /// The caption's phrase.
-    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::LeftOf => "left of",
@@ -252,7 +245,6 @@ pub struct Attributes {
 
 impl Attributes {
     /// The attributes as classifier targets.
-    #[must_use]
     pub fn labels(&self) -> Labels {
         let mut objects = [false; N_OBJECT_KINDS];
         for &(shape, colour) in &self.objects {

@@ -31,10 +31,6 @@ pub(super) fn of_scene(scene: &Scene) -> String {
 /// Reads the attributes back from a caption that follows the grammar.
 ///
 /// Case and spaces around commas do not matter, sizes may be left out or added anywhere and "a" may stand for "an".
-///
-/// # Errors
-/// Words outside the vocabulary and, naming the place, captions outside the grammar (which
-/// [`Vocabulary::encode`](super::Vocabulary::encode) may still accept).
 pub fn parse_caption(caption: &str) -> Result<Attributes, CaptionError> {
     let mut reader = Reader { words: known_words(caption)?, position: 0 };
     let mut objects = vec![reader.object()?];

@@ -47,7 +47,6 @@ pub struct Scene {
 
 impl Scene {
     /// The scene with this number in the data set of this seed.
-    #[must_use]
     pub fn new(seed: u64, index: u64) -> Self {
         let stream = &mut Stream::new(seed, index, Purpose::Layout);
         let sky = Sky::ALL[stream.below(N_SKIES)];
@@ -75,25 +74,21 @@ impl Scene {
     }
 
     /// The scene's number in decimal.
-    #[must_use]
     pub fn id(&self) -> String {
         self.index.to_string()
     }
 
     /// The caption, at most 19 words of [`WORDS`](super::WORDS), lower-case, with spaces around commas.
-    #[must_use]
     pub fn caption(&self) -> String {
         caption::of_scene(self)
     }
 
     /// The picture as `[SIDE * SIDE * 3]` RGB bytes, row-major.
-    #[must_use]
     pub fn render(&self) -> Vec<u8> {
         render::pixels(self)
     }
 
     /// What the scene shows.
-    #[must_use]
     pub fn attributes(&self) -> Attributes {
         Attributes {
             objects: self.objects.iter().map(|object| (object.shape, object.colour)).collect(),
@@ -104,13 +99,11 @@ impl Scene {
     }
 
     /// What the scene shows, as classifier targets.
-    #[must_use]
     pub fn labels(&self) -> Labels {
         self.attributes().labels()
     }
 
     /// True for every patch of which objects cover more than 5%, `[GRID * GRID]` row-major.
-    #[must_use]
     pub fn object_mask(&self) -> [bool; GRID * GRID] {
         render::object_mask(self)
     }

@@ -8,7 +8,6 @@ const GAP: usize = 2;
 /// Renders `rows * cols` scenes from `first_index` on, row by row.
 ///
 /// Returns width and height in pixels and `[height * width * 3]` RGB bytes.
-#[must_use]
 pub fn sheet(seed: u64, first_index: u64, rows: usize, cols: usize) -> (usize, usize, Vec<u8>) {
     let (width, height) = (cols * (SIDE + GAP) + GAP, rows * (SIDE + GAP) + GAP);
     let mut bytes = vec![255; width * height * 3];

@@ -68,7 +68,6 @@ pub struct Vocabulary;
 
 impl Vocabulary {
     /// Number of ids, padding and null included: the rows of an embedding table.
-    #[must_use]
     pub const fn n_words() -> usize {
         WORDS.len() + FIRST_WORD_ID as usize
     }
@@ -76,9 +75,6 @@ impl Vocabulary {
     /// The ids of a caption, left-padded with [`PAD_ID`].
     ///
     /// Any order of known words will do, in any case, with or without spaces around commas.
-    ///
-    /// # Errors
-    /// An empty caption, words outside the vocabulary and more words than there are slots.
     pub fn encode(caption: &str) -> Result<[u16; CAPTION_LEN], CaptionError> {
         let words = known_words(caption)?;
         let Some(n_pads) = CAPTION_LEN.checked_sub(words.len()) else {
@@ -94,7 +90,6 @@ impl Vocabulary {
     /// The words of `ids` joined by spaces; padding and null ids leave no trace.
     ///
     /// Panics for an id of [`Vocabulary::n_words`] or more: no caption encodes to it.
-    #[must_use]
     pub fn decode(ids: &[u16]) -> String {
         let word = |&id: &u16| -> &str {
             let place = usize::from(id - FIRST_WORD_ID);

@@ -61,9 +61,6 @@ pub struct Bibliography {
 
 impl Bibliography {
     /// Adds the works that `keys` name, because of `reason` (`method gsd`).
-    ///
-    /// # Errors
-    /// A key that no work has.
     pub fn add<K: AsRef<str>>(&mut self, keys: &[K], reason: &str) -> Result<(), UnknownWork> {
         for key in keys.iter().map(AsRef::as_ref) {
             let known = CITATIONS.iter().find(|known| known.key == key);
@@ -90,13 +87,11 @@ impl Bibliography {
     }
 
     /// What has no entry, a sentence each.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
     /// A file of BibTeX: before each entry a line that says why it is there, and at the end the notes.
-    #[must_use]
     pub fn bibtex(&self) -> String {
         let entry = |(work, reasons): (&Citation, &[String])| {
             format!("% {}\n{}\n", comment(&reasons.join("; ")), work.bibtex)

@@ -213,17 +213,11 @@ impl Failure for UnknownName {
 }
 
 /// The entry called `name`.
-///
-/// # Errors
-/// A name that no entry has.
 pub fn entry(name: &str) -> Result<&'static Entry, UnknownName> {
     ENTRIES.iter().find(|entry| entry.name == name).ok_or_else(|| unknown(name))
 }
 
 /// The entry with files that is called `name`.
-///
-/// # Errors
-/// A name that no entry has, or one of a model that is part of the binary or made from a seed.
 pub fn published_entry(name: &str) -> Result<&'static Entry, UnknownName> {
     published().find(|entry| entry.name == name).ok_or_else(|| unknown(name))
 }
@@ -244,15 +238,11 @@ pub fn targets() -> impl Iterator<Item = (&'static Entry, &'static Target)> {
 }
 
 /// The model that draws images and is called `name`.
-#[must_use]
 pub fn target(name: &str) -> Option<(&'static Entry, &'static Target)> {
     targets().find(|(entry, _)| entry.name == name)
 }
 
 /// The entry in `text`.
-///
-/// # Errors
-/// What is wrong with it, in one sentence.
 pub fn parse(text: &str) -> Result<Entry, String> {
     let mut entry: Entry = toml::from_str(text).map_err(|error| error.to_string())?;
     if let Some(recipe) = &mut entry.convert {
@@ -284,7 +274,6 @@ impl Entry {
     ///
     /// # Panics
     /// If it needs what is no entry, which its test excludes.
-    #[must_use]
     pub fn with_needs(&'static self) -> Vec<&'static Self> {
         let mut all = vec![self];
         let mut at = 0;
@@ -302,7 +291,6 @@ impl Entry {
 
     /// Its heads that have files: kind, name and the entry that says how to come by it, the one meant where a spec names
     /// none first.
-    #[must_use]
     pub fn published_heads(&'static self) -> Vec<(&'static str, &'static str, &'static str)> {
         let published = self.drafter.iter().map(|manifest| ("eagle1", STANDARD, manifest.as_str()));
         let others = self
@@ -314,7 +302,6 @@ impl Entry {
 
     /// The names that `weights` can have for heads of the kind `proposer`, the one meant where it is left out first;
     /// `None` without such a head, empty where no head of the model has a name.
-    #[must_use]
     pub fn head_names(&'static self, proposer: &str) -> Option<Vec<&'static str>> {
         let has_names = self.heads.iter().any(|head| head.weights.is_some());
         let published = self.drafter.iter().filter(|_| proposer == "eagle1").map(|_| STANDARD);
@@ -325,7 +312,6 @@ impl Entry {
 
     /// Keys of the works to cite for the head that a spec means by `proposer` and `weights`, where it is made with the
     /// model; those of a published one are in its entry.
-    #[must_use]
     pub fn head_cite(&'static self, proposer: &str, weights: Option<&str>) -> &'static [String] {
         let asked = weights.unwrap_or(STANDARD);
         let head = self.heads.iter().find(|head| head.proposer == proposer && head.name() == asked);
@@ -334,7 +320,6 @@ impl Entry {
 
     /// The entry of the head that a spec means by `proposer` (`eagle1`, `eagle3`) and `weights`; `None` if there is none
     /// of that name, or it is made with the model.
-    #[must_use]
     pub fn head(&'static self, proposer: &str, weights: Option<&str>) -> Option<&'static str> {
         let asked = weights.unwrap_or(STANDARD);
         let is_asked = |head: &&Head| head.proposer == proposer && head.name() == asked;
@@ -348,21 +333,18 @@ impl Entry {
     }
 
     /// Its parts and those of everything it needs, in the order in which they are fetched.
-    #[must_use]
     pub fn all_parts(&'static self) -> Vec<&'static Part> {
         self.with_needs().into_iter().flat_map(|entry| &entry.parts).collect()
     }
 
     /// Bytes that one forward over a few tokens must read at least, on average over an image: the weights it streams,
     /// and keys and values at half their final size; at `n_bytes` a number. `None` where that is not known.
-    #[must_use]
     pub fn streamed_bytes(&self, n_bytes: u64) -> Option<u64> {
         let memory = self.memory?;
         Some((memory.n_streamed? + memory.kv_bytes.get()? / 4) * n_bytes)
     }
 
     /// Bytes of weights and keys and values, at `n_bytes` a number; `None` where a part is unknown.
-    #[must_use]
     pub fn memory_bytes(&self, n_bytes: u64) -> Option<u64> {
         let memory = self.memory?;
         let weights = memory.n_parameters.get()? * n_bytes;
@@ -372,7 +354,6 @@ impl Entry {
 
 impl PublishedFile {
     /// The file with where it is published, in words.
-    #[must_use]
     pub fn described(&self) -> String {
         match &self.origin {
             Origin::Hub { repo, .. } => format!("{} of {repo}", self.name),
@@ -382,7 +363,6 @@ impl PublishedFile {
     }
 
     /// The last part of its name.
-    #[must_use]
     pub fn base_name(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }

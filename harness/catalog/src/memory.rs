@@ -14,19 +14,16 @@ pub struct Need {
 
 impl Need {
     /// Both.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.weights + self.keys_and_values
     }
 
     /// The same with a third row of guidance.
-    #[must_use]
     pub fn of_three_rows(self) -> Self {
         Self { keys_and_values: self.keys_and_values * 3 / 2, ..self }
     }
 
     /// The same for `n` images that are decoded together.
-    #[must_use]
     pub fn of_batch(self, n: usize) -> Self {
         Self { keys_and_values: self.keys_and_values * n as u64, ..self }
     }
@@ -34,7 +31,6 @@ impl Need {
 
 /// What the model `name` and all it needs take, with the head that `proposer` and its `weights` name, at `n_bytes` a
 /// number; `None` where no entry says.
-#[must_use]
 pub fn need(name: &str, head: Option<(&str, Option<&str>)>, n_bytes: u64) -> Option<Need> {
     let model = entry(name).ok()?;
     let head = head.and_then(|(proposer, weights)| model.head(proposer, weights));
@@ -50,7 +46,6 @@ pub fn need(name: &str, head: Option<(&str, Option<&str>)>, n_bytes: u64) -> Opt
 }
 
 /// Models of the same family that take less, as [`need`] has it without a head; the largest first.
-#[must_use]
 pub fn smaller_relatives(name: &str, n_bytes: u64) -> Vec<(&'static str, u64)> {
     let line = |name: &str| name.split('-').next().map(str::to_owned);
     let generates = |model: &Entry| model.memory.is_some_and(|memory| memory.n_streamed.is_some());

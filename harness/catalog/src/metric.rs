@@ -70,26 +70,22 @@ pub enum Needs {
 
 impl Needs {
     /// Whether a protocol must be named.
-    #[must_use]
     pub fn protocol(self) -> bool {
         matches!(self, Self::Protocol | Self::ProtocolAndReal | Self::ProtocolAndBaseline)
     }
 
     /// Whether another tool computes it.
-    #[must_use]
     pub fn import(self) -> bool {
         self == Self::Import
     }
 
     /// Whether what the images are compared with must be named.
-    #[must_use]
     pub fn real(self) -> bool {
         self == Self::ProtocolAndReal
     }
 
     /// Whether each image is compared with the baseline's of the same prompt and seed, so that the baseline itself has no
     /// value.
-    #[must_use]
     pub fn baseline(self) -> bool {
         matches!(self, Self::Baseline | Self::ProtocolAndBaseline)
     }
@@ -147,7 +143,6 @@ pub static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
 });
 
 /// The metric called `name`.
-#[must_use]
 pub fn metric(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.name == name)
 }

@@ -36,7 +36,6 @@ pub struct Choice {
 
 /// The configuration beside a file of weights: the file of their name that ends in `.json`, or else the `config.json` of
 /// their folder; `None` where neither is there.
-#[must_use]
 pub fn config_beside(weights: &Path) -> Option<PathBuf> {
     let known = [weights.with_extension("json"), weights.with_file_name("config.json")];
     known.into_iter().find(|path| path.is_file())

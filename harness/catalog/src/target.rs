@@ -64,28 +64,22 @@ pub struct Target {
 
 impl Target {
     /// Whether it can lend `ability`.
-    #[must_use]
     pub fn gives(&self, ability: Ability) -> bool {
         self.gives.contains(&ability)
     }
 
     /// Classes, of a model whose prompts are the numbers of these.
-    #[must_use]
     pub fn n_classes(&self) -> Option<u64> {
         let of_classes = self.sizes.get("condition")?.get("class")?;
         of_classes.get("n_classes")?.as_integer()?.try_into().ok()
     }
 
     /// Image tokens that it can choose from; `None` where only its files say so.
-    #[must_use]
     pub fn n_vocab(&self) -> Option<usize> {
         self.sizes.get("n_vocab")?.as_integer()?.try_into().ok()
     }
 
     /// The sizes of its network as its family has them.
-    ///
-    /// # Errors
-    /// Sizes that the family does not have, or not all of them; the tests of `specimen-models` exclude both.
     pub fn sizes<S: DeserializeOwned>(&self) -> Result<S, toml::de::Error> {
         self.sizes.clone().try_into()
     }
@@ -111,7 +105,6 @@ pub const STANDARD: &str = "standard";
 
 impl Head {
     /// Its name where a name is asked for.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.weights.as_deref().unwrap_or(STANDARD)
     }

@@ -53,10 +53,8 @@ pub enum Format {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the first experiment, on the embedded model
-    #[cfg(feature = "torch")]
     Quickstart(cmd::quickstart::QuickstartArgs),
     /// Plan, generate, score and report an experiment
-    #[cfg(feature = "torch")]
     Run(cmd::run::RunArgs),
     /// List, show or copy the specs that are in the program
     #[command(subcommand)]
@@ -64,37 +62,28 @@ pub enum Command {
     /// List what a spec asks for, what it takes and what is missing
     Plan(cmd::plan::PlanArgs),
     /// Rehearse a whole spec with made weights, and list all that would stop it
-    #[cfg(feature = "torch")]
     Rehearse(cmd::rehearse::RehearseArgs),
     /// Generate one image
-    #[cfg(feature = "torch")]
     Generate(cmd::generate::GenerateArgs),
     /// Show how much of a run is done, and which process works on it
-    #[cfg(feature = "torch")]
     Status(cmd::status::StatusArgs),
     /// Merge the shards of a run; checks that every item is there once, with its digest
-    #[cfg(feature = "torch")]
     Merge(cmd::merge::MergeArgs),
     /// Check every digest of a run, and every image against its record
     Verify(cmd::verify::VerifyArgs),
     /// Check a run that you were given: digests, plan, rows, summary and protocols, and random images made again
-    #[cfg(feature = "torch")]
     Check(cmd::check::CheckArgs),
     /// Generate some images of a run again and compare their tokens and pixels
-    #[cfg(feature = "torch")]
     Replay(cmd::replay::ReplayArgs),
     /// Score the images of a run again, or under further protocols
-    #[cfg(feature = "torch")]
     Score(cmd::score::ScoreArgs),
     /// Import images of another program as a run, with a table of their times
-    #[cfg(feature = "torch")]
     Import(cmd::import::ImportArgs),
     /// Write tables, figures and the HTML page of a run
     Report(cmd::report::ReportArgs),
     /// Write a run in the files of Weights & Biases, MLflow or the Hugging Face hub, or its images for GenEval or DPG-Bench
     Export(cmd::export::ExportArgs),
     /// Bring the scores of GenEval or DPG-Bench back into the run whose images were exported
-    #[cfg(feature = "torch")]
     ImportScores(cmd::import_scores::ImportScoresArgs),
     /// Print the works that a run or a spec is made of, as BibTeX
     Cite(cmd::cite::CiteArgs),
@@ -109,7 +98,6 @@ pub enum Command {
     /// Compare a run with a baseline, by rules; ends with 1 if it is worse
     Gate(cmd::gate::GateArgs),
     /// Find the best setting of a spec within a budget, on more and more prompts
-    #[cfg(feature = "torch")]
     Tune(cmd::tune::TuneArgs),
     /// The metrics.
     #[command(flatten)]
@@ -124,19 +112,15 @@ pub enum Command {
     /// Write a file of statistics or features
     Stats(cmd::stats::StatsArgs),
     /// Check this machine; with --lossless, the exact methods against the target's distribution; with --weights, the metrics' networks
-    #[cfg(feature = "torch")]
     Doctor(cmd::doctor::DoctorArgs),
     /// Time verifications and forwards of drafters on this machine, for `report --costs`
-    #[cfg(feature = "torch")]
     Costs(cmd::costs::CostsArgs),
     /// Datasets and published weights on disk, and the embedded dataset
     #[command(subcommand)]
     Data(cmd::data::DataCommand),
     /// Train a network of the embedded model
-    #[cfg(feature = "torch")]
     Train(cmd::train::TrainArgs),
     /// Train a head that drafts for any model, from a specification
-    #[cfg(feature = "torch")]
     TrainDrafter(cmd::train_drafter::TrainDrafterArgs),
     /// Convert published weights to safetensors, and torch-fidelity's caches to .npz and .npy; runs no code from a file
     Convert(cmd::convert::ConvertArgs),
@@ -149,17 +133,14 @@ pub enum Command {
     /// Show what the program is made of, and the licences of these packages
     Licences(cmd::licences::LicencesArgs),
     /// Worker processes, started by an executor
-    #[cfg(feature = "torch")]
     #[command(subcommand, hide = true)]
     Shard(cmd::shard::ShardCommand),
 }
 
 impl Command {
     /// Whether this process is a worker of a run, whose log its driver reads.
-    #[must_use]
     pub fn is_worker(&self) -> bool {
         match self {
-            #[cfg(feature = "torch")]
             Self::Shard(_) => true,
             _ => false,
         }

@@ -28,7 +28,6 @@ pub struct Console {
 
 impl Console {
     /// As the arguments specify. JSON is for programs, so it silences all but errors unless `-v` is given.
-    #[must_use]
     pub fn new(shared: &Shared) -> Self {
         let verbose = i8::try_from(shared.verbose).unwrap_or(i8::MAX);
         let is_silent = shared.quiet || (shared.format == Format::Json && verbose == 0);
@@ -43,25 +42,21 @@ impl Console {
     }
 
     /// Errors only, without colour.
-    #[must_use]
     pub fn plain(format: Format) -> Self {
         Self { format, level: -1, is_terminal: false, has_colour: false }
     }
 
     /// How answers are written.
-    #[must_use]
     pub fn format(&self) -> Format {
         self.format
     }
 
     /// Whether stderr is a terminal, where a progress bar can be redrawn.
-    #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
     /// Whether anything but errors is printed.
-    #[must_use]
     pub fn is_heard(&self) -> bool {
         self.level >= 0
     }
@@ -116,7 +111,6 @@ fn with_commands(message: &str) -> String {
 }
 
 /// Writes a line to stderr that is the log of a worker, whatever the console shows.
-#[cfg(feature = "torch")]
 pub(crate) fn log(text: impl Display) {
     line(&harmless(&text.to_string()));
 }
@@ -127,9 +121,6 @@ fn line(text: &str) {
 }
 
 /// Writes an answer to stdout, with a line end where it has none.
-///
-/// # Errors
-/// When stdout cannot be written, a closed pipe excepted.
 pub fn answer(text: &str) -> anyhow::Result<()> {
     write_out(&harmless(text))
 }
@@ -148,9 +139,6 @@ fn write_out(text: &str) -> anyhow::Result<()> {
 }
 
 /// Writes an answer to stdout as indented JSON.
-///
-/// # Errors
-/// As [`answer`].
 pub fn answer_json(value: &impl Serialize) -> anyhow::Result<()> {
     write_out(&harmless_json(&serde_json::to_string_pretty(value).context("an answer is plain data")?))
 }
@@ -180,7 +168,6 @@ fn escaped(text: &str, escape: impl Fn(char) -> String) -> Cow<'_, str> {
 }
 
 /// A failure with its causes, separated by colons. A cause that the message already contains is left out.
-#[must_use]
 pub fn message_of(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain() {

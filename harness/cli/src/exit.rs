@@ -14,7 +14,6 @@ use specimen_record::RecordError;
 use specimen_report::ReportError;
 use specimen_verdicts::VerdictError;
 
-#[cfg(feature = "torch")]
 use {
     specimen_extract::{extractor::ExtractError, weights_lookup::LookupError},
     specimen_models::seam::model_error::ModelError,
@@ -78,19 +77,12 @@ const TYPES: &[KindOf] = &[
     kind_as::<UnknownName>,
     kind_as::<UnknownWork>,
     kind_as::<std::io::Error>,
-    #[cfg(feature = "torch")]
     kind_as::<RunError>,
-    #[cfg(feature = "torch")]
     kind_as::<ModelError>,
-    #[cfg(feature = "torch")]
     kind_as::<ExtractError>,
-    #[cfg(feature = "torch")]
     kind_as::<LoadError>,
-    #[cfg(feature = "torch")]
     kind_as::<CudaError>,
-    #[cfg(feature = "torch")]
     kind_as::<TrainError>,
-    #[cfg(feature = "torch")]
     kind_as::<LookupError>,
 ];
 
@@ -99,7 +91,6 @@ fn kind_as<E: Failure + 'static>(cause: &(dyn Error + 'static)) -> Option<Failur
 }
 
 /// The kind of a failure: that of the first error in its chain that states one, else [`Bug`](FailureKind::Bug).
-#[must_use]
 pub fn kind_of(error: &anyhow::Error) -> FailureKind {
     let of_cause = |cause| TYPES.iter().find_map(|kind| kind(cause));
     error.chain().find_map(of_cause).unwrap_or(FailureKind::Bug)
@@ -154,7 +145,6 @@ mod tests {
         assert_eq!(kind_of(&error.expect_err("it was an error")), FailureKind::Missing);
     }
 
-    #[cfg(feature = "torch")]
     #[test]
     fn each_failure_of_a_run_has_its_kind() {
         let weights =

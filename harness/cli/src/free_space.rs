@@ -1,6 +1,5 @@
 //! Whether what is to be written fits on the disk it is written to.
 
-#[cfg(feature = "torch")]
 use std::path::Path;
 
 /// What to say when at most `most` bytes will be written and `free` are left.
@@ -16,7 +15,6 @@ pub(crate) fn complaint(most: Option<u64>, free: Option<u64>) -> Option<String> 
 }
 
 /// Why an export of features that still takes `most` bytes in `folder` does not begin when `free` are left.
-#[cfg(feature = "torch")]
 pub(crate) fn refusal(most: u64, free: Option<u64>, folder: &Path) -> Option<String> {
     let free = free.filter(|free| most > *free)?;
     Some(format!(
@@ -49,7 +47,6 @@ mod tests {
         );
     }
 
-    #[cfg(feature = "torch")]
     #[test]
     fn an_export_that_does_not_fit_is_refused_with_both_sizes_and_the_ways_out() {
         let refused = refusal(5_000_001, Some(4_000_000), Path::new("f"));

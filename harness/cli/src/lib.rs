@@ -9,7 +9,6 @@ pub mod args;
 mod cmd;
 pub mod console;
 pub mod exit;
-#[cfg(feature = "torch")]
 mod expectations;
 mod free_space;
 mod image_seconds;
@@ -18,12 +17,9 @@ mod seal_check;
 mod spec_args;
 mod table_width;
 
-#[cfg(feature = "torch")]
 mod named_methods;
-#[cfg(feature = "torch")]
 mod progress;
 mod prompt_facts;
-#[cfg(feature = "torch")]
 mod provenance;
 
 use std::{
@@ -38,9 +34,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use specimen_foundation::{failure::FailureKind, names::nearest};
-#[cfg(feature = "torch")]
 use specimen_runner::process::stop_request::StopRequest;
-#[cfg(feature = "torch")]
 use specimen_weights::{device_lost::DeviceLost, libtorch, out_of_memory::OutOfMemory};
 
 use crate::{
@@ -50,7 +44,6 @@ use crate::{
 };
 
 /// Parses the command line, runs the subcommand and turns its result into an exit code.
-#[must_use]
 pub fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&argv) {
@@ -64,7 +57,6 @@ pub fn main() -> ExitCode {
     warn_of_other_libtorch(&cli.command, &console);
     // A broken invariant panics. The hook has reported it; only the exit code is left.
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        #[cfg(feature = "torch")]
         StopRequest::survive_file_limit()?;
         cmd::dispatch(&cli.command, &console)
     }));
@@ -81,7 +73,6 @@ pub fn main() -> ExitCode {
 
 /// Says that another libtorch is loaded than this program was built for; `doctor` has a line about it.
 fn warn_of_other_libtorch(command: &Command, console: &Console) {
-    #[cfg(feature = "torch")]
     if let Some(other) = libtorch::other().filter(|_| !matches!(command, Command::Doctor(_))) {
         console.warn(format!("libtorch {other}; {}", libtorch::REMEDY));
     }
@@ -91,13 +82,11 @@ fn warn_of_other_libtorch(command: &Command, console: &Console) {
 /// The kind of failure that a panic is. Memory that libtorch did not get and a GPU that was lost are reported here, all
 /// else was by the hook.
 fn kind_of_panic(payload: &(dyn Any + Send), console: &Console) -> FailureKind {
-    #[cfg(feature = "torch")]
     if let Some(failure) = OutOfMemory::of_panic(payload) {
         let less = "fewer workers or threads, or for a metric a smaller --batch, take less";
         console.error(FailureKind::Environment, &format!("{failure}; {less}"));
         return FailureKind::Environment;
     }
-    #[cfg(feature = "torch")]
     if let Some(lost) = DeviceLost::of_panic(payload) {
         console.error(FailureKind::Environment, &lost.to_string());
         return FailureKind::Environment;
@@ -198,7 +187,6 @@ fn announce_panics(console: &Console) {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
         // The caller reports it, with what helps.
-        #[cfg(feature = "torch")]
         if OutOfMemory::of_message(&text).is_some() || DeviceLost::of_message(&text).is_some() {
             return;
         }

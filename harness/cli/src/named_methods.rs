@@ -13,9 +13,6 @@ const SPEC: &str = "quickstart";
 
 /// What `method` says of a cell, as a spec writes it behind the cell's name: of a name or an inline table of a drafter the
 /// drafter, of a table that begins with a key of a method its contents. Empty: plain decoding.
-///
-/// # Errors
-/// A name that is none.
 pub(crate) fn cell_of(method: &str) -> Result<String, CliError> {
     if let Some(inner) = method.trim().strip_prefix('{') {
         let first = inner.split('=').next().unwrap_or_default().trim();

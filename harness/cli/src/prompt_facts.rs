@@ -17,9 +17,6 @@ use crate::spec_args::data_root;
 pub(crate) const FACTS: [&str; 4] = ["category", "challenge", "task", "supercategory"];
 
 /// The name of the run in `folder`, and these facts of its prompts.
-///
-/// # Errors
-/// A dataset, or annotations of one, that cannot be opened.
 pub(crate) fn facts_of<N: AsRef<str>>(
     folder: &Path,
     names: &[N],

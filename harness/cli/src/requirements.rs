@@ -206,9 +206,6 @@ fn wants_lenet(spec: &Spec) -> bool {
 }
 
 /// Whether the protocol that a metric names exists.
-///
-/// # Errors
-/// It does not, with those that do; or its file cannot be read.
 pub(crate) fn check_protocol(metric: &MetricSpec) -> anyhow::Result<()> {
     let Some(name) = metric.protocol.as_deref() else { return Ok(()) };
     match specimen_catalog::metric(&metric.name).is_some_and(|known| known.needs.baseline()) {
@@ -520,7 +517,6 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         assert_eq!(weights_of(&with("lumina-mgpt-7b-768"), Some(&root)), ["lumina-mgpt-7b-768"]);
     }
 
-    #[cfg(feature = "torch")]
     #[test]
     fn what_a_forward_reads_is_what_the_networks_ask_their_files_for() {
         use specimen_catalog::Family;

@@ -29,9 +29,6 @@ pub(crate) struct Unverified {
 
 impl Unverified {
     /// Checks `part` of each run.
-    ///
-    /// # Errors
-    /// A file that is not as it was sealed, in the words of `specimen verify`, unless that is allowed.
     pub(crate) fn check<'f>(
         folders: impl IntoIterator<Item = &'f PathBuf>,
         part: Part,
@@ -90,9 +87,6 @@ impl Unverified {
 }
 
 /// Refuses a rehearsal, whose models were narrow networks with made weights.
-///
-/// # Errors
-/// A run that is one, or a manifest that cannot be read.
 pub(crate) fn refuse_rehearsal(run: &RunDir) -> anyhow::Result<()> {
     let manifest: Manifest = read_document(&run.manifest())?;
     if manifest.is_rehearsal() {

@@ -25,9 +25,6 @@ pub struct SpecArgs {
 impl SpecArgs {
     /// The spec as written, with the `[slurm]` of a profile and then the overrides applied, in the order set, sweep,
     /// limit; its values are not yet checked.
-    ///
-    /// # Errors
-    /// A file that cannot be read, an override that leads nowhere.
     pub(crate) fn text(&self, profile: Option<&Path>) -> Result<SpecText, SpecError> {
         let mut text = SpecText::read(&self.spec)?;
         if let Some(profile) = profile {

@@ -61,9 +61,6 @@ pub struct Report {
 }
 
 /// Converts the file at `from` into the safetensors file `to`, which is there whole when this returns, or not at all.
-///
-/// # Errors
-/// What is wrong with the file, the recipe, or the place to write to.
 pub fn convert(
     from: &Path,
     to: &Path,

@@ -61,37 +61,31 @@ const NAMES: [(Element, &str, &str, &str, u64); 16] = [
 
 impl Element {
     /// Bytes of one element.
-    #[must_use]
     pub fn n_bytes(self) -> u64 {
         self.names().4
     }
 
     /// Its name in a safetensors header.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.names().3
     }
 
     /// The element of PyTorch's typed storage of this name, `FloatStorage` for one.
-    #[must_use]
     pub fn of_storage(name: &str) -> Option<Self> {
         NAMES.iter().find(|names| !name.is_empty() && names.1 == name).map(|names| names.0)
     }
 
     /// The element of PyTorch's dtype of this name, `bfloat16` for one.
-    #[must_use]
     pub fn of_dtype(name: &str) -> Option<Self> {
         NAMES.iter().find(|names| names.2 == name).map(|names| names.0)
     }
 
     /// The element of this name in a safetensors header.
-    #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         NAMES.iter().find(|names| names.3 == name).map(|names| names.0)
     }
 
     /// Whether it can be cast to another float.
-    #[must_use]
     pub fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }

@@ -66,15 +66,11 @@ pub(crate) struct Applied {
 
 impl Recipe {
     /// Whether it leaves the tensor `name` out.
-    #[must_use]
     pub fn drops(&self, name: &str) -> bool {
         self.drop.iter().any(|pattern| captures(pattern, name).is_some())
     }
 
     /// The tensors of the file at `path` under their new names.
-    ///
-    /// # Errors
-    /// A tensor that no rule fits, a rule that fits none, names that meet, and rows that cannot be cut.
     pub(crate) fn apply(
         &self,
         path: &Path,

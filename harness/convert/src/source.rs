@@ -31,9 +31,6 @@ impl Source {
     /// model's tensors are, parts separated by dots; without it they are looked for at the top and below `state_dict`,
     /// `model`, `module` and `model_state_dict`. `inert` are classes whose objects are left out (nothing in a pickle is
     /// ever run), beside those that published checkpoints have.
-    ///
-    /// # Errors
-    /// A file that cannot be read, is damaged, names what is not known, or exceeds `limits`.
     pub fn open(
         path: &Path,
         key: Option<&str>,
@@ -53,46 +50,37 @@ impl Source {
     }
 
     /// The file that was opened.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// What kind of file it is, in words.
-    #[must_use]
     pub fn format(&self) -> &'static str {
         self.format
     }
 
     /// Keys on the way to the tensors, joined by dots; empty where the file is nothing but the model.
-    #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
     /// Its tensors by name.
-    #[must_use]
     pub fn tensors(&self) -> &BTreeMap<String, TensorView> {
         &self.tensors
     }
 
     /// Places below [`Self::key`] of what cannot be written: tensors under a key that is neither text nor a whole number,
     /// with that key in brackets, and arrays of NumPy.
-    #[must_use]
     pub fn dropped(&self) -> &[String] {
         &self.dropped
     }
 
     /// Bytes of its files together; an index is not counted.
-    #[must_use]
     pub fn n_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes().len() as u64).sum()
     }
 
     /// Hands the elements of `view` to `sink`, as [`TensorView::read`].
-    ///
-    /// # Errors
-    /// What `sink` says.
     ///
     /// # Panics
     /// If `view` is not made of this source's tensors.
@@ -101,9 +89,6 @@ impl Source {
     }
 
     /// SHA-256 of each file in hex, by file name, in the order of the shards. Reads all of them.
-    ///
-    /// # Errors
-    /// A file that cannot be read.
     pub fn sha256(&self) -> Result<Vec<(String, String)>, ConvertError> {
         let digest = |file: &Mapping| {
             let read = |source| ConvertError::Read { path: file.path().to_owned(), source };

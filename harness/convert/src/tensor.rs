@@ -44,9 +44,6 @@ const BLOCK_BYTES: usize = 1 << 20;
 
 impl TensorView {
     /// A view of `storage`.
-    ///
-    /// # Errors
-    /// As many strides as axes are needed, and every element must be in the storage.
     pub fn new(
         storage: Storage,
         element: Element,
@@ -83,9 +80,6 @@ impl TensorView {
     }
 
     /// The whole of `storage`, row-major.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
     pub fn contiguous(storage: Storage, element: Element, shape: Vec<u64>) -> Result<Self, Misfit> {
         let mut strides = vec![1_u64; shape.len()];
         for axis in (1..shape.len()).rev() {
@@ -100,37 +94,31 @@ impl TensorView {
     }
 
     /// Its element type.
-    #[must_use]
     pub fn element(&self) -> Element {
         self.element
     }
 
     /// Its shape.
-    #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
     /// Where its storage lies.
-    #[must_use]
     pub fn storage(&self) -> Storage {
         self.storage
     }
 
     /// How many elements it has.
-    #[must_use]
     pub fn n_elements(&self) -> u64 {
         self.shape.iter().product()
     }
 
     /// How many bytes its elements take.
-    #[must_use]
     pub fn n_bytes(&self) -> u64 {
         self.n_elements() * self.element.n_bytes()
     }
 
     /// `n` equal parts along the first axis, or `None` where it cannot be cut so.
-    #[must_use]
     pub fn split_rows(&self, n: u64) -> Option<Vec<Self>> {
         let rows = self.whole_first_axis().filter(|rows| n > 0 && rows % n == 0)? / n;
         let part = |k: u64| {
@@ -145,7 +133,6 @@ impl TensorView {
 
     /// The same with the rows of each of `n_heads` heads put from pairs `(0, 1), (2, 3), ...` into halves: row `2i` of a
     /// head becomes its row `i`, row `2i + 1` its row `i + half`. `None` where the first axis cannot be cut so.
-    #[must_use]
     pub fn unpair_rows(&self, n_heads: u64) -> Option<Self> {
         let rows = self.whole_first_axis().filter(|rows| n_heads > 0 && rows % (2 * n_heads) == 0)?;
         let (per_head, stride) = (rows / n_heads, self.axes[0].1);
@@ -163,9 +150,6 @@ impl TensorView {
 
     /// Hands the elements, row-major and as little-endian bytes, to `sink` in blocks of whole elements. `file` is the
     /// file that holds the storage.
-    ///
-    /// # Errors
-    /// What `sink` says.
     ///
     /// # Panics
     /// If `file` is not the file that the view was made for.

@@ -34,6 +34,8 @@
 //! assert!(decoded.nfe() < 64, "{} forwards", decoded.nfe());
 //! ```
 
+#![warn(clippy::missing_errors_doc, clippy::must_use_candidate)]
+
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod dist;
 pub mod noise;

@@ -65,7 +65,6 @@ pub enum ExternalError {
 
 /// `text` so that it can stand in a message, a log and a terminal: at most `most` characters, each control
 /// character as an escape.
-#[must_use]
 pub fn shown(text: &str, most: usize) -> String {
     let mut out = String::new();
     for (at, character) in text.chars().enumerate() {

@@ -73,7 +73,6 @@ pub struct Request {
 
 impl Request {
     /// The request as a line, with its end.
-    #[must_use]
     pub fn line(&self) -> String {
         let mut line = serde_json::to_string(self).expect("a request is plain text and finite numbers");
         line.push('\n');
@@ -121,9 +120,6 @@ pub enum Answer {
 
 impl Answer {
     /// Reads the answer to the request `id` from `line`, which is line number `number` of the process.
-    ///
-    /// # Errors
-    /// [`ExternalError::Malformed`] on everything that is not such an answer.
     pub fn parse(line: &[u8], number: u64, id: &str) -> Result<Self, ExternalError> {
         let bad = |expected: &str, found: String| ExternalError::Malformed {
             line: number,

@@ -12,10 +12,6 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 pub const MAX_SIDE: usize = 8192;
 
 /// Reads the picture `name`, which must lie in `folder` or below it, through links as well.
-///
-/// # Errors
-/// [`ExternalError::Picture`] on a path elsewhere, a file that is none or too large, and what cannot be
-/// decoded.
 pub fn read(folder: &Path, name: &str) -> Result<Image, ExternalError> {
     let bad = |problem: String| ExternalError::Picture { name: shown(name, 200), problem };
     let root = folder.canonicalize().map_err(|source| ExternalError::Io {

@@ -65,9 +65,6 @@ pub struct Process {
 impl Process {
     /// Starts it, in a process group of its own.
     ///
-    /// # Errors
-    /// [`ExternalError::Start`].
-    ///
     /// # Panics
     /// On an empty command.
     pub fn start(start: Start<'_>) -> Result<Self, ExternalError> {
@@ -108,10 +105,6 @@ impl Process {
     }
 
     /// Asks for one image and waits for the answer.
-    ///
-    /// # Errors
-    /// No answer in time, an end instead of one, a line that is none. The process is of no use after an
-    /// error: it was ended, or what it says next would be taken for the answer to another request.
     pub fn ask(&mut self, request: &Request) -> Result<Answered, ExternalError> {
         let (bytes, wall_ns) = self.ask_line(request.line())?;
         let answer = Answer::parse(&bytes, self.n_lines, &request.id);
@@ -123,9 +116,6 @@ impl Process {
 
     /// Writes `line`, which has its end, and waits for the line that answers it: its bytes without the end, and the
     /// nanoseconds that it took.
-    ///
-    /// # Errors
-    /// As [`Process::ask`].
     pub fn ask_line(&mut self, line: String) -> Result<(Vec<u8>, u64), ExternalError> {
         let asked = self.exchange(line.into_bytes());
         if asked.is_err() {
@@ -135,7 +125,6 @@ impl Process {
     }
 
     /// Lines that it has written.
-    #[must_use]
     pub fn n_lines(&self) -> u64 {
         self.n_lines
     }

@@ -32,9 +32,6 @@ pub struct Scratch {
 
 impl Scratch {
     /// Makes one in the folder `parent`, after folders there whose processes are dead were removed.
-    ///
-    /// # Errors
-    /// [`ExternalError::Io`] where nothing can be written there.
     pub fn below(parent: &Path) -> Result<Self, ExternalError> {
         let io = |source| ExternalError::Io { path: parent.to_owned(), what: "make a folder in", source };
         let parent = std::path::absolute(parent).map_err(io)?;
@@ -59,7 +56,6 @@ impl Scratch {
     }
 
     /// Its path, absolute.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -5,6 +5,8 @@
 //!
 //! Nothing here knows models, metrics or runs.
 
+#![warn(clippy::missing_errors_doc, clippy::must_use_candidate)]
+
 pub mod bounded_read;
 pub mod digest;
 pub mod dtype;

@@ -60,17 +60,11 @@ impl fmt::Display for Vouched {
 
 /// Compares the file at `path` with what is published of `file`: its size and SHA-256, or the digest under which the cache
 /// of the hub stores it. Returns the SHA-256 that was compared; `None` where none is known.
-///
-/// # Errors
-/// A file of another size or digest, or that cannot be read.
 pub fn check_published(path: &Path, file: &PublishedFile) -> Result<Option<String>, HubError> {
     check_published_by(path, file, &of_file)
 }
 
 /// The same, with digests that `of_file` gives: of a path, and of the kind that a digest is.
-///
-/// # Errors
-/// As [`check_published`].
 pub fn check_published_by(
     path: &Path,
     file: &PublishedFile,
@@ -84,9 +78,6 @@ pub fn check_published_by(
 
 /// The same, and where nothing is known compares its SHA-256 with what it was when it was first seen. `snapshot`: the one that
 /// it is from, where that is not the one which the catalog names.
-///
-/// # Errors
-/// As [`check_published`], and another content than the first time.
 pub fn vouched(
     path: &Path,
     file: &PublishedFile,
@@ -102,9 +93,6 @@ pub fn vouched(
 
 /// Compares the safetensors file at `path` with `file`, which it was converted from by its own words: who vouches for it, in
 /// words.
-///
-/// # Errors
-/// One that was made from another file, or that cannot be read.
 pub fn check_source(path: &Path, file: &PublishedFile) -> Result<String, HubError> {
     let source = source_note(path).map_err(HubError::io(path, "cannot read its header"))?;
     Ok(match (source, file.sha256.get()) {
@@ -138,9 +126,6 @@ fn source_note(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Removes the file at `path`, which turned out to be none that is published, and what is remembered of it.
-///
-/// # Errors
-/// A file that cannot be removed.
 pub fn discard(path: &Path, file: &PublishedFile, places: &Places) -> Result<(), HubError> {
     let content = fs::canonicalize(path).map_err(HubError::io(path, "cannot look at it"))?;
     let note = places.own.first().map(|folder| note_of(folder, &source_of(file, None)));
@@ -170,9 +155,6 @@ fn note_of(folder: &Path, source: &str) -> PathBuf {
 
 /// Compares the SHA-256 of the file at `path` with the one that `source` had when it was first seen, which is remembered
 /// below `folder`.
-///
-/// # Errors
-/// Another content than the first time, or a file that cannot be read.
 pub fn compared_with_first(path: &Path, source: &str, folder: Option<&Path>) -> Result<Vouched, HubError> {
     let found = of_file(path, "").map_err(HubError::io(path, "cannot read it"))?;
     let Some(folder) = folder else { return Ok(Vouched::Nobody(found)) };
@@ -225,9 +207,6 @@ pub(crate) fn hex(hasher: impl Digest) -> String {
 pub type OfFile<'a> = dyn Fn(&Path, &str) -> io::Result<String> + 'a;
 
 /// The digest of the file at `path` of the kind that `like` is: git's of a blob, or SHA-256.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn of_file(path: &Path, like: &str) -> io::Result<String> {
     if !is_git(like) {
         return taken_in(path, Sha256::new());

@@ -116,7 +116,6 @@ pub enum HubError {
 
 impl HubError {
     /// The same with what to do with a copy of `file`, where it is this file that did not come.
-    #[must_use]
     pub fn of_download(self, file: &PublishedFile, places: &Places) -> Self {
         let did_not_come = matches!(
             self,

@@ -50,9 +50,6 @@ const VERSION: &str = "version";
 const MAX_VERSION_BYTES: u64 = 1 << 12;
 
 /// Fetches `file` where it is not here, and checks it in any case.
-///
-/// # Errors
-/// A file that is absent, refused, damaged or broken off, and places that cannot be written.
 pub fn fetch(
     file: &PublishedFile,
     places: &Places,
@@ -122,9 +119,6 @@ pub fn fetch(
 }
 
 /// Fetches what an address has, whose size and digest nobody publishes, to `path`; an earlier try is continued.
-///
-/// # Errors
-/// As [`fetch`], where nothing is known of the content but the size that the server announces.
 pub fn fetch_address(
     url: &str,
     path: &Path,

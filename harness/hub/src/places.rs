@@ -55,7 +55,6 @@ pub struct Given {
 
 impl Given {
     /// `path` for `model`: its own parts, not those of the entries that it needs.
-    #[must_use]
     pub fn of(model: &'static Entry, path: PathBuf) -> Self {
         let n_parts = if path.is_dir() { model.parts.len() } else { 1 };
         Self { path, parts: model.parts.iter().take(n_parts).collect() }
@@ -105,14 +104,12 @@ impl Places {
     }
 
     /// The folders that this process's environment names; without `data`, also `SPECIMEN_DATA`.
-    #[must_use]
     pub fn of_this_process(data: Option<&Path>) -> Self {
         Self::of_environment(data.map(Path::to_owned).or_else(data_folder).as_deref(), variable)
     }
 
     /// The weights of `entry`, a network of the metrics: of the files that have them the first that can be read as it is,
     /// else the first that must be converted; `None` without any.
-    #[must_use]
     pub fn weights<'e>(&self, entry: &'e Entry) -> Option<(&'e PublishedFile, Found)> {
         let mut found: Vec<_> = entry.weights().map(|file| (file, self.find(file))).collect();
         found.retain(|(_, found)| *found != Found::Missing);
@@ -121,7 +118,6 @@ impl Places {
     }
 
     /// How `file` stands.
-    #[must_use]
     pub fn find(&self, file: &PublishedFile) -> Found {
         if let Some(converted) = &file.converted {
             let found = self.own.iter().map(|folder| folder.join(converted)).find(|path| path.is_file());
@@ -142,14 +138,12 @@ impl Places {
     }
 
     /// The files that a user names for `part`, if there are any.
-    #[must_use]
     pub fn given_for(&self, part: &Part) -> Option<&Given> {
         self.given.as_ref().filter(|given| given.parts.contains(&part))
     }
 
     /// The files of `part`, in order, if one of its choices is there whole: in what a user names for it, or else in
     /// one folder of this program, or in one snapshot of the hub's cache.
-    #[must_use]
     pub fn part(&self, part: &Part) -> Option<Vec<PathBuf>> {
         if let Some(given) = self.given_for(part) {
             return given.find(part);
@@ -164,7 +158,6 @@ impl Places {
 
     /// The files of `entry` that must still be fetched or converted: those of every part that is not there whole.
     /// Where all files of such a part are there, and not together, all are named.
-    #[must_use]
     pub fn missing<'e>(&self, entry: &'e Entry) -> Vec<&'e PublishedFile> {
         let is_ready = |file: &PublishedFile| matches!(self.find(file), Found::Ready(_));
         if entry.parts.is_empty() {
@@ -191,7 +184,6 @@ impl Places {
     }
 
     /// The published file itself, if it is here.
-    #[must_use]
     pub fn published(&self, file: &PublishedFile) -> Option<PathBuf> {
         let own = |part: PathBuf| self.own.iter().map(move |folder| folder.join(FOLDER).join(&part));
         let mut candidates: Vec<PathBuf> = Vec::new();
@@ -217,7 +209,6 @@ impl Places {
     }
 
     /// The snapshot of the hub's cache that `path`, which is `file`, is in, where the catalog names another commit.
-    #[must_use]
     pub fn other_snapshot(&self, file: &PublishedFile, path: &Path) -> Option<String> {
         let Origin::Hub { repo, revision } = &file.origin else { return None };
         let found = HubCache::new(self.hub.as_ref()?, repo).snapshot_of(path)?;
@@ -225,7 +216,6 @@ impl Places {
     }
 
     /// The folders that are looked into, in words.
-    #[must_use]
     pub fn described(&self) -> String {
         let own = self.own.iter().map(|folder| folder.join(FOLDER));
         let all: Vec<String> = own.chain(self.hub.clone()).map(|path| path.display().to_string()).collect();
@@ -233,7 +223,6 @@ impl Places {
     }
 
     /// What to do with a copy of `file` that was not fetched by this program; `None` of a file that needs no conversion.
-    #[must_use]
     pub fn with_a_copy(&self, file: &PublishedFile) -> Option<String> {
         let to = Path::new(file.converted.as_deref()?);
         let to = self.own.first().map_or_else(|| to.to_owned(), |folder| folder.join(to));
@@ -256,7 +245,6 @@ impl Places {
 }
 
 /// What makes the safetensors file `to` of the pickle `from`, and writes there what it was made from.
-#[must_use]
 pub fn convert_command(from: &Path, to: &Path) -> String {
     format!("specimen convert '{}' '{}'", from.display(), to.display())
 }

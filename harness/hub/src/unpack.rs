@@ -21,9 +21,6 @@ const REMEDY: &str = "remove it and fetch it again";
 const PARTIAL: &str = "incomplete";
 
 /// Writes the entry `name` of `archive` to `to`; what is there is replaced.
-///
-/// # Errors
-/// An archive that is damaged or has no such entry, a file beyond [`MAX_FILE_BYTES`], a place that cannot be written.
 pub fn unpack_file(archive: &Path, name: &str, to: &Path) -> Result<(), HubError> {
     let mut zip = opened(archive)?;
     let index = zip.index_for_name(name);
@@ -36,10 +33,6 @@ pub fn unpack_file(archive: &Path, name: &str, to: &Path) -> Result<(), HubError
 
 /// Writes the files directly below the folder `name` of `archive` to the folder `to`, which must not exist yet;
 /// `progress` is given how many are done, and of how many. Returns their number.
-///
-/// # Errors
-/// As [`unpack_file`]; a folder `to` that exists; an archive without files in the folder, or with more than
-/// [`MAX_FILES`].
 pub fn unpack_folder(
     archive: &Path,
     name: &str,

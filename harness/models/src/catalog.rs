@@ -84,9 +84,6 @@ pub struct OpenModel {
 }
 
 /// Loads the model called `name`.
-///
-/// # Errors
-/// An unknown name; weights that are absent or damaged.
 pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelError> {
     let Some((model, target)) = entry::target(name) else {
         return Err(ModelError::Unknown {
@@ -174,9 +171,6 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
 
 /// What the model called `name` leaves out of long prompts, without its network; `None` where it reads all of a prompt or
 /// refuses it. `data_root`, `weights` and `made` as in [`OpenModel`].
-///
-/// # Errors
-/// A text tokenizer that is absent or damaged.
 pub fn prompt_cut(
     name: &str,
     data_root: Option<&Path>,
@@ -241,7 +235,6 @@ impl Sizes {
 }
 
 /// Those of the published model `name`; `None` for a model of ours, and where only its files say.
-#[must_use]
 pub fn sizes(name: &str) -> Option<Sizes> {
     let (model, target) = entry::target(name).filter(|(model, _)| !model.files.is_empty())?;
     let of_headed = |headed: Headed| Sizes::of(headed.stack, headed.n_codes);

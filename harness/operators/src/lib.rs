@@ -23,13 +23,11 @@ pub struct Kernels {
 
 impl Kernels {
     /// All that compute.
-    #[must_use]
     pub fn n(&self) -> u64 {
         self.computing.values().sum()
     }
 
     /// How often the host waits.
-    #[must_use]
     pub fn n_waits(&self) -> u64 {
         self.waiting.values().sum()
     }
@@ -37,7 +35,6 @@ impl Kernels {
     /// All that compute in a step in `kind`, but for the conversions around products that a
     /// GPU is not asked for. A processor that is slow in bf16 takes products in f32: it converts one factor, a bias, and what
     /// comes out.
-    #[must_use]
     pub fn n_of_step(&self, kind: Kind, is_slow_in_bf16: bool) -> u64 {
         match kind == Kind::BFloat16 && is_slow_in_bf16 {
             true => self.n() - 2 * self.of("mm") - 3 * self.of("addmm"),
@@ -46,7 +43,6 @@ impl Kernels {
     }
 
     /// Those of one operator that computes.
-    #[must_use]
     pub fn of(&self, name: &str) -> u64 {
         self.computing.get(name).copied().unwrap_or(0)
     }

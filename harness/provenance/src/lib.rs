@@ -9,13 +9,11 @@ mod workspace;
 pub const VERSION: &str = env!("SPECIMEN_VERSION");
 
 /// The commit; `None` after a build outside of the program's own repository.
-#[must_use]
 pub fn commit() -> Option<&'static str> {
     Some(env!("SPECIMEN_COMMIT")).filter(|commit| !commit.is_empty())
 }
 
 /// Whether sources differed from the commit; `None` where that is not known.
-#[must_use]
 pub fn is_changed() -> Option<bool> {
     match env!("SPECIMEN_CHANGED") {
         "true" => Some(true),

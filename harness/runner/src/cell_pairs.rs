@@ -27,10 +27,6 @@ pub struct CellPairs {
 
 /// Compares the images of two cells by `metrics`, or by those of the run's spec that compare images in pairs if there are none;
 /// `cells` is `A,B`.
-///
-/// # Errors
-/// A run that is not as it was sealed; cells that it does not have; a metric that does not compare images in pairs; weights or
-/// images that cannot be read; a request to stop.
 pub fn compare_cells(
     run: &RunDir,
     cells: &str,

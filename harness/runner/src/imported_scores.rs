@@ -18,9 +18,6 @@ use crate::{
 };
 
 /// The files of a cell: one for each value of the metric.
-///
-/// # Errors
-/// Scores that are not finite.
 pub(crate) fn files(
     scores: &CellScores,
     images: &CellImages<'_>,
@@ -66,9 +63,6 @@ pub(crate) fn value_of(
 
 /// The files that came back for a cell, or files that say how to bring them back: none was, or not for these images, or not for
 /// all of them.
-///
-/// # Errors
-/// A file that cannot be read.
 pub(crate) fn kept(
     run: &RunDir,
     images: &CellImages<'_>,

@@ -46,9 +46,6 @@ pub(crate) struct Partners<'a> {
 
 impl PairScorer {
     /// Opens `metric`, one that is compared with the baseline.
-    ///
-    /// # Errors
-    /// A protocol that does not exist or does not define the metric; weights that are not there.
     pub(crate) fn open(metric: &MetricSpec, data_root: Option<&DataRoot>) -> Result<Self, RunError> {
         let of_pictures = |name: &str| -> Result<OfPictures, RunError> {
             let protocol = PairProtocol::find(name)?;
@@ -64,9 +61,6 @@ impl PairScorer {
     }
 
     /// The metric of the images of one cell; `baseline` has those that they are compared with.
-    ///
-    /// # Errors
-    /// Images that cannot be read.
     pub(crate) fn score(
         &self,
         run: &RunDir,

@@ -27,17 +27,11 @@ use crate::{
 
 /// Fails when a metric of `spec` could not be computed after a night of generating: a protocol that does not
 /// exist or does not define the metric, weights or pictures that are not there.
-///
-/// # Errors
-/// The first that is wrong.
 pub fn check(spec: &Spec, data_root: Option<&DataRoot>) -> Result<(), RunError> {
     spec.metrics.iter().try_for_each(|metric| check_metric(metric, data_root))
 }
 
 /// The same for one metric. One without a protocol needs no check.
-///
-/// # Errors
-/// What is wrong with it.
 pub(crate) fn check_metric(metric: &MetricSpec, data_root: Option<&DataRoot>) -> Result<(), RunError> {
     if metric.protocol.is_none() {
         return Ok(());
@@ -59,9 +53,6 @@ pub(crate) fn check_metric(metric: &MetricSpec, data_root: Option<&DataRoot>) ->
 }
 
 /// The files of `metric`, which has a protocol, for the images of one cell: one for each of its values.
-///
-/// # Errors
-/// Weights, pictures or images that cannot be read. Images that the statistic refuses give files with the reason.
 pub(crate) fn score(
     run: &RunDir,
     images: &CellImages<'_>,

@@ -39,9 +39,6 @@ pub struct Rechecked {
 
 /// Makes the plan and the summary of `run` again, and compares its manifest and the protocols of its metrics with what
 /// this program, built from the sources `git`, knows of them.
-///
-/// # Errors
-/// Manifest, plan or records that cannot be read.
 pub fn recheck(run: &RunDir, data_root: Option<&DataRoot>, git: &Git) -> Result<Rechecked, RunError> {
     let mut found = Rechecked::default();
     let manifest: Manifest = read_document(&run.manifest())?;

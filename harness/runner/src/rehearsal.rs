@@ -55,9 +55,6 @@ pub struct Rehearsed<'a> {
 
 impl Rehearsed<'_> {
     /// Tries `metrics` and `diagnostics` on every cell of the plan, in this order.
-    ///
-    /// # Errors
-    /// A run without its merged records, or a request to stop.
     pub fn tried(
         &self,
         metrics: &[MetricSpec],

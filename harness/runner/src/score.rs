@@ -91,9 +91,6 @@ pub(crate) fn file_of<'a>(run: &RunDir, record: &'a Record) -> Result<(&'a str, 
 }
 
 /// Computes every metric of the spec for every cell, but those of `uncomputed`.
-///
-/// # Errors
-/// Images, weights or data that cannot be read; a request to stop. A metric that does not apply is a file with its reason.
 pub(crate) fn score(
     context: &Context<'_>,
     records: &[Record],
@@ -125,10 +122,6 @@ pub(crate) fn score(
 }
 
 /// Compares every image with its record, so that no number is made of another picture.
-///
-/// # Errors
-/// [`RunError::Damaged`] for the first, in the order of the records, that is unreadable or another picture; an image that
-/// is gone.
 pub fn check_images(run: &RunDir, records: &[Record]) -> Result<(), RunError> {
     let check = |record: &&Record| -> Result<(), RunError> {
         let (_, path) = file_of(run, record)?;
@@ -155,8 +148,6 @@ pub(crate) struct Scorer<'m> {
 }
 
 impl<'m> Scorer<'m> {
-    /// # Errors
-    /// Of a metric of pairs, a protocol that does not exist, or weights that are not there.
     pub(crate) fn open(metric: &'m MetricSpec, data_root: Option<&'m DataRoot>) -> Result<Self, RunError> {
         let of_pairs = match known(metric)?.needs.baseline() {
             true => Some(PairScorer::open(metric, data_root)?),
@@ -166,9 +157,6 @@ impl<'m> Scorer<'m> {
     }
 
     /// The files of a cell of a plan, one for each value of the metric, from the records of the run.
-    ///
-    /// # Errors
-    /// Images, weights or data that cannot be read.
     pub(crate) fn files(
         &mut self,
         run: &RunDir,
@@ -230,7 +218,6 @@ fn score_images(
 }
 
 /// Whether a metric is computed by the model that made the images.
-#[must_use]
 pub fn asks_model(metric: &MetricSpec) -> bool {
     ["target-nll", DIFFERENCE_GAP].contains(&metric.name.as_str())
 }

@@ -8,7 +8,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The folder of real data, there or not: `SPECIMEN_DATA`, else `../shared/data` from the root of the workspace.
-#[must_use]
 pub fn folder() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     env::var_os("SPECIMEN_DATA").map_or_else(beside, PathBuf::from)
@@ -18,7 +17,6 @@ pub fn folder() -> PathBuf {
 ///
 /// # Panics
 /// As [`skip`].
-#[must_use]
 pub fn find(test: &str, part: &str) -> Option<PathBuf> {
     folder_with(test, &[part]).map(|folder| folder.join(part))
 }
@@ -27,7 +25,6 @@ pub fn find(test: &str, part: &str) -> Option<PathBuf> {
 ///
 /// # Panics
 /// As [`skip`].
-#[must_use]
 pub fn folder_with(test: &str, parts: &[&str]) -> Option<PathBuf> {
     let folder = folder();
     let absent: Vec<&str> = parts.iter().filter(|part| !folder.join(part).exists()).copied().collect();
@@ -42,7 +39,6 @@ pub fn folder_with(test: &str, parts: &[&str]) -> Option<PathBuf> {
 ///
 /// # Panics
 /// As [`skip`].
-#[must_use]
 pub fn folder_with_any(test: &str, parts: &[&str]) -> Option<PathBuf> {
     let folder = folder();
     if parts.iter().any(|part| folder.join(part).exists()) {
@@ -53,7 +49,6 @@ pub fn folder_with_any(test: &str, parts: &[&str]) -> Option<PathBuf> {
 }
 
 /// Whether tests run at the size that shows most (`make test-long`), and not at the smallest that shows the same.
-#[must_use]
 pub fn is_long() -> bool {
     env::var_os("LONG_TESTS").is_some_and(|long| long == "1")
 }

@@ -11,7 +11,6 @@ use crate::html::unescape_whole;
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
 /// `text` repaired line by line; from the first line with a `<` on, entities stay, because that is probably markup.
-#[must_use]
 pub fn fix_text(text: &str) -> String {
     let mut is_markup = false;
     let fix = |line: &str| {
@@ -23,7 +22,6 @@ pub fn fix_text(text: &str) -> String {
 
 /// Whether `text` holds a character of UTF-8 whose bytes were read as Windows-1252 or Latin-1, as in `donâ€™t`. A letter
 /// before nothing but dashes and quotation marks is none, as in `“Café”…`.
-#[must_use]
 pub fn is_wrongly_decoded(text: &str) -> bool {
     let upper = |c: char| WINDOWS_1252.chars().position(|upper| upper == c).map(|idx| 0x80 + idx as u8);
     let byte = |&c: &char| upper(c).or_else(|| u8::try_from(u32::from(c)).ok()).unwrap_or_default();

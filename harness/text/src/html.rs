@@ -15,7 +15,6 @@ static NAMED: LazyLock<BTreeMap<&'static str, &'static str>> =
     LazyLock::new(|| entities::ENTITIES.iter().map(|entity| (entity.entity, entity.characters)).collect());
 
 /// Replaces every reference, those without a semicolon and those with more letters behind them included.
-#[must_use]
 pub fn unescape(text: &str) -> String {
     let mut found = String::with_capacity(text.len());
     let mut rest = text;

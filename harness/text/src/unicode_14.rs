@@ -63,7 +63,6 @@ const NEWER: &[(u32, u32)] = &[
 ];
 
 /// Whether `c` is a letter, a number or a mark that came with a version of Unicode after 14.
-#[must_use]
 pub fn is_newer(c: char) -> bool {
     let after = NEWER.partition_point(|&(first, _)| first <= c.into());
     after.checked_sub(1).is_some_and(|idx| u32::from(c) <= NEWER[idx].1)

@@ -36,7 +36,6 @@ const PRESENT: [&str; 18] = [
 const ABSENT: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 
 /// Complaints about files below `root` that are missing, unwanted or kept out of git.
-#[must_use]
 pub fn check_files(root: &Path) -> Vec<String> {
     let missing = PRESENT.iter().filter(|path| !root.join(path).is_file());
     let missing = missing.map(|path| format!("{path}: missing; every clone must have it"));
@@ -52,7 +51,6 @@ pub fn check_files(root: &Path) -> Vec<String> {
 }
 
 /// Complaint about the weight of all committed weights together; a missing folder weighs nothing.
-#[must_use]
 pub fn check_weights(root: &Path) -> Option<String> {
     let files = WEIGHTS.iter().flat_map(|folder| WalkDir::new(root.join(folder)).into_iter().flatten());
     let sizes =

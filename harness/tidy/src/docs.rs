@@ -3,7 +3,6 @@
 use crate::workspace::Member;
 
 /// Complaints about dependencies of the workspace that none of `members` uses.
-#[must_use]
 pub fn check_used(manifest: &toml::Table, members: &[Member]) -> Vec<String> {
     let kinds = ["dependencies", "dev-dependencies", "build-dependencies"];
     let used =
@@ -16,7 +15,6 @@ pub fn check_used(manifest: &toml::Table, members: &[Member]) -> Vec<String> {
 
 /// Complaints about dependencies of the workspace that `architecture` gives no reason for, and about reasons
 /// for dependencies that are gone. A reason is a row `| name | why |` below the heading `## Dependencies`.
-#[must_use]
 pub fn check_dependencies(manifest: &toml::Table, architecture: &str) -> Vec<String> {
     let mut names = names(manifest);
     names.retain(|name| !name.starts_with("specimen-"));

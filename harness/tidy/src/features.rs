@@ -14,17 +14,11 @@ pub type Features = BTreeMap<String, BTreeSet<String>>;
 
 /// `cargo tree`'s view of the workspace at `root` along `edges` (`normal,build`, say), as package → sets of features
 /// (more than one where a build script needs the package too).
-///
-/// # Errors
-/// What kept `cargo` from answering, in one sentence.
 pub fn features(root: &Path, edges: &str) -> Result<Features, String> {
     cargo_tree(root, &["--workspace", "--format", "{p}|{f}", "--edges", edges]).map(|tree| parse(&tree))
 }
 
 /// What `cargo tree` answers in the workspace at `root`, one package a line.
-///
-/// # Errors
-/// What kept `cargo` from answering, in one sentence.
 pub fn cargo_tree(root: &Path, words: &[&str]) -> Result<String, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -40,7 +34,6 @@ pub fn cargo_tree(root: &Path, words: &[&str]) -> Result<String, String> {
 }
 
 /// The lines `name version|feature,feature` of `cargo tree`; ` (*)` marks a package that was shown before.
-#[must_use]
 pub fn parse(tree: &str) -> Features {
     let mut features = Features::new();
     for (package, named) in tree.lines().filter_map(|line| line.split_once('|')) {
@@ -50,7 +43,6 @@ pub fn parse(tree: &str) -> Features {
 }
 
 /// A complaint for each package that `tests` builds with features that `binary` does without.
-#[must_use]
 pub fn check_same(binary: &Features, tests: &Features) -> Vec<String> {
     let mut complaints = Vec::new();
     for (package, built) in binary {

@@ -28,7 +28,6 @@ pub struct Row {
 }
 
 /// The rows of the table of crates in ARCHITECTURE.md.
-#[must_use]
 pub fn rows(architecture: &str) -> Vec<Row> {
     let row = |line: &str| {
         let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
@@ -42,7 +41,6 @@ pub fn rows(architecture: &str) -> Vec<Row> {
 }
 
 /// Complaints about names, levels and edges of `members`, compared with `rows`.
-#[must_use]
 pub fn check_edges(members: &[Member], rows: &[Row]) -> Vec<String> {
     let mut complaints = Vec::new();
     for row in rows {
@@ -86,7 +84,6 @@ pub fn check_edges(members: &[Member], rows: &[Row]) -> Vec<String> {
 }
 
 /// Complaints about heavy libraries in the manifests of crates that must do without them.
-#[must_use]
 pub fn check_confined(members: &[Member]) -> Vec<String> {
     let mut complaints = Vec::new();
     for member in members {

@@ -6,7 +6,6 @@ use crate::workspace::TextFile;
 
 /// Complaints about relative links in the document `file` that lead to no file below `root`, or to a heading that the
 /// document at the other end does not have. Links into the web are not followed.
-#[must_use]
 pub fn check_links(root: &Path, file: &TextFile) -> Vec<String> {
     links(&file.text).into_iter().filter_map(|link| check_link(root, file, link)).collect()
 }
@@ -38,7 +37,6 @@ fn check_link(root: &Path, file: &TextFile, link: &str) -> Option<String> {
 }
 
 /// Targets of `[text](target)` outside code blocks.
-#[must_use]
 pub fn links(text: &str) -> Vec<&str> {
     let outside_code = text.split("```").step_by(2);
     let targets = outside_code.flat_map(|part| part.split("](").skip(1));

@@ -8,9 +8,6 @@ use crate::features::cargo_tree;
 pub const NOTICES: &str = "THIRD-PARTY.txt";
 
 /// The packages of the program, as `name version`, that are not of this workspace.
-///
-/// # Errors
-/// What kept `cargo` from answering, in one sentence.
 pub fn packages(root: &Path) -> Result<BTreeSet<String>, String> {
     let words = ["--package", "specimen-cli", "--edges", "normal", "--target", "x86_64-unknown-linux-gnu"];
     Ok(parse(&cargo_tree(root, &words)?))
@@ -28,7 +25,6 @@ fn parse(tree: &str) -> BTreeSet<String> {
 
 /// A complaint for each package of the program that `notices` does not list with a text that is there, and for each that
 /// it lists in vain.
-#[must_use]
 pub fn check(packages: &BTreeSet<String>, notices: &str) -> Vec<String> {
     let n_texts = notices.lines().filter(|line| heading(line).is_some()).count();
     let list = notices.lines().skip_while(|line| *line != "Packages").skip(1);

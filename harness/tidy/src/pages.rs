@@ -19,7 +19,6 @@ const README_LINES: usize = 120;
 const HOW_WE_MEASURE: (&str, usize) = ("docs/how-we-measure.md", 1500);
 
 /// Complaints about pages below `docs/` that the summary does not list, and measurements that their index does not.
-#[must_use]
 pub fn check_listed(files: &[TextFile]) -> Vec<String> {
     let pages = files.iter().map(|file| file.path.as_str());
     let pages: Vec<&str> = pages.filter(|path| path.starts_with("docs/") && path.ends_with(".md")).collect();
@@ -30,7 +29,6 @@ pub fn check_listed(files: &[TextFile]) -> Vec<String> {
 }
 
 /// Complaints about a measurement in `file` whose name has no date, or that leaves out date, machine, commit or command.
-#[must_use]
 pub fn check_measurement(file: &TextFile) -> Vec<String> {
     let [folder, index] = MEASUREMENTS;
     let Some(name) = file.path.strip_prefix(folder).filter(|_| file.path != index) else {
@@ -55,7 +53,6 @@ pub fn check_measurement(file: &TextFile) -> Vec<String> {
 }
 
 /// Complaint about a README or a page on how we measure that has become long.
-#[must_use]
 pub fn check_length(file: &TextFile) -> Option<String> {
     let (page, max_words) = HOW_WE_MEASURE;
     let (n, max, unit) = match file.path.as_str() {

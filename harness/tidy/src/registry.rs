@@ -36,7 +36,6 @@ pub const REGISTRIES: [Registry; 2] = [
 ];
 
 /// Complaints about things in `registry` that no registry line names as a path (`name::`).
-#[must_use]
 pub fn check(registry: &Registry, files: &[TextFile]) -> Vec<String> {
     let lines: String = files
         .iter()
@@ -64,7 +63,6 @@ const METRICS: (&str, [&str; 3]) = (
 );
 
 /// Complaints about metrics that specs know and nothing computes.
-#[must_use]
 pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
     let (folder, computed_in) = METRICS;
     let computes = |file: &&TextFile| computed_in.iter().any(|prefix| file.path.starts_with(prefix));
@@ -86,7 +84,6 @@ pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
 const FAILURES: &str = "harness/cli/src/exit.rs";
 
 /// Complaints about error types that state a kind of failure and are not in the list of those that are asked for one.
-#[must_use]
 pub fn check_failures(files: &[TextFile]) -> Vec<String> {
     let text_of = |file: &TextFile| file.text.split("mod tests {").next().unwrap_or_default().to_owned();
     let listed = files.iter().find(|file| file.path == FAILURES).map(text_of).unwrap_or_default();

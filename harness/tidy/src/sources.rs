@@ -17,7 +17,6 @@ const METHODS: &str = "harness/decode/src/methods/";
 const TABLES: [&str; 0] = [];
 
 /// Complaints about the length of `file`.
-#[must_use]
 pub fn check_length(file: &TextFile) -> Option<String> {
     let n_lines = file.text.lines().count();
     let most = if file.path.starts_with(METHODS) { MAX_METHOD_LINES } else { MAX_LINES };
@@ -26,7 +25,6 @@ pub fn check_length(file: &TextFile) -> Option<String> {
 }
 
 /// Complaints about a missing module doc in `file`.
-#[must_use]
 pub fn check_module_doc(file: &TextFile) -> Option<String> {
     let opened = file.text.lines().next().is_some_and(|line| line.starts_with("//! "));
     (file.is_rust() && !opened).then(|| {
@@ -38,7 +36,6 @@ pub fn check_module_doc(file: &TextFile) -> Option<String> {
 }
 
 /// Complaints about source files that no `mod` line reaches, which the compiler silently leaves out.
-#[must_use]
 pub fn check_declared(files: &[TextFile]) -> Vec<String> {
     let below =
         |file: &&TextFile| ["/src/", "/tests/", "/benches/"].iter().any(|part| file.path.contains(part));

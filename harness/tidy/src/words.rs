@@ -122,7 +122,6 @@ const PHRASES: [(&str, &str); 13] = [
 
 /// Complaints about phrases in messages and documents: lines of sources that are no comments, and Markdown. Measurements
 /// are not changed afterwards.
-#[must_use]
 pub fn check_phrases(file: &TextFile) -> Vec<String> {
     let is_message =
         |line: &str| file.is_rust() && file.path.contains("/src/") && !line.trim_start().starts_with("//");
@@ -134,7 +133,6 @@ pub fn check_phrases(file: &TextFile) -> Vec<String> {
 }
 
 /// Complaints about names in the path of `file`.
-#[must_use]
 pub fn check_name(file: &TextFile) -> Option<String> {
     let stem = |part: &str| part.trim_end_matches(".rs").to_owned();
     let empty = file.path.split('/').map(stem).find(|part| EMPTY_NAMES.contains(&part.as_str()))?;
@@ -142,7 +140,6 @@ pub fn check_name(file: &TextFile) -> Option<String> {
 }
 
 /// Complaints about unfinished code in `file`, and about open ends without an issue number.
-#[must_use]
 pub fn check_finished(file: &TextFile) -> Vec<String> {
     if !file.is_rust() {
         return Vec::new();
@@ -160,7 +157,6 @@ pub fn check_finished(file: &TextFile) -> Vec<String> {
 }
 
 /// Complaints about paths that exist on one machine only.
-#[must_use]
 pub fn check_paths(file: &TextFile) -> Vec<String> {
     let machine = |line: &str| {
         let path =
@@ -173,7 +169,6 @@ pub fn check_paths(file: &TextFile) -> Vec<String> {
 }
 
 /// Complaints about calls outside the places where they belong. Tests, examples and benchmarks are free.
-#[must_use]
 pub fn check_places(file: &TextFile) -> Vec<String> {
     if !file.is_rust() || !file.path.contains("/src/") {
         return Vec::new();
@@ -189,7 +184,6 @@ pub fn check_places(file: &TextFile) -> Vec<String> {
 
 /// Complaints about reads of the device in the code of steps: each makes the host wait. Comments and unit tests, which end a
 /// file, are free.
-#[must_use]
 pub fn check_host_reads(file: &TextFile) -> Vec<String> {
     let Some(path) = file.path.strip_prefix(STEPS) else { return Vec::new() };
     if HOST_READERS.iter().any(|(allowed, _)| path.starts_with(allowed)) {

@@ -25,7 +25,6 @@ pub struct TextFile {
 
 impl TextFile {
     /// Whether it is Rust.
-    #[must_use]
     pub fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
@@ -42,7 +41,6 @@ pub struct Member {
 
 impl Member {
     /// Last part of the folder, such as `decode`.
-    #[must_use]
     pub fn short_name(&self) -> &str {
         self.folder.rsplit('/').next().unwrap_or(&self.folder)
     }
@@ -60,7 +58,6 @@ impl Member {
 ///
 /// # Panics
 /// If no folder above this crate has a `Cargo.toml` with a `[workspace]`.
-#[must_use]
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let is_root = |dir: &&Path| {
@@ -73,7 +70,6 @@ pub fn root() -> PathBuf {
 ///
 /// # Panics
 /// If it is missing or not TOML.
-#[must_use]
 pub fn manifest(root: &Path) -> toml::Table {
     parse(&root.join("Cargo.toml"))
 }
@@ -82,7 +78,6 @@ pub fn manifest(root: &Path) -> toml::Table {
 ///
 /// # Panics
 /// If a member has no readable `Cargo.toml`.
-#[must_use]
 pub fn members(root: &Path) -> Vec<Member> {
     let manifest = manifest(root);
     let folders = manifest["workspace"]["members"].as_array().expect("`members` is a list");
@@ -98,7 +93,6 @@ pub fn members(root: &Path) -> Vec<Member> {
 ///
 /// # Panics
 /// If a folder or file cannot be read.
-#[must_use]
 pub fn text_files(root: &Path) -> Vec<TextFile> {
     let inside = |entry: &walkdir::DirEntry| {
         let path = relative(root, entry.path());

@@ -19,7 +19,6 @@ const EPS: f64 = 1e-8;
 
 impl Adam {
     /// Zero moments; `decayed` is 1 for parameters that weight decay shrinks.
-    #[must_use]
     pub fn new(decayed: Tensor) -> Self {
         Self { mean: decayed.zeros_like(), square: decayed.zeros_like(), decayed }
     }
@@ -50,7 +49,6 @@ pub enum Clip {
 
 impl Clip {
     /// A length of at most 1.
-    #[must_use]
     pub fn unit() -> Self {
         Self::Norm(1.0)
     }

@@ -33,9 +33,6 @@ pub struct TokenRows {
 
 impl TokenRows {
     /// Encodes the scenes `0..n` of `seed` with `vq`, two threads at a time.
-    ///
-    /// # Errors
-    /// A caption outside the vocabulary, which would be a bug of the generator.
     pub fn encode(vq: &Vq, seed: u64, n: u64) -> anyhow::Result<Self> {
         let _guard = tch::no_grad_guard();
         let kind = vq.codebook.kind();
@@ -71,7 +68,6 @@ pub struct StepDraws(u64);
 
 impl StepDraws {
     /// The draws of one step of one stage.
-    #[must_use]
     pub fn new(seed: u64, step: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ step.wrapping_mul(0xD1B5_4A32_D192_ED03))
     }
@@ -97,7 +93,6 @@ impl StepDraws {
 }
 
 /// Row `step * batch ..` of an endless sequence of shuffled epochs over `0..n`, shuffled by seed and epoch.
-#[must_use]
 pub fn epoch_batch(seed: u64, n: u64, step: u64, batch: u64) -> Vec<i64> {
     let at = |position: u64| {
         let (epoch, offset) = (position / n, position % n);

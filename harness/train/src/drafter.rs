@@ -19,9 +19,6 @@ use crate::{
 };
 
 /// Trains the head for the target that `open_target` opens, and writes its weights.
-///
-/// # Errors
-/// Unwritable files, a damaged state to resume from, divergence.
 pub fn train(
     spec: &TrainSpec,
     vq: &Vq,

@@ -78,9 +78,6 @@ pub struct StepReport {
 impl<M> Engine<M> {
     /// Makes the network `n_replicas` times through `build`, which must ask for its parameters in the same
     /// order each time.
-    ///
-    /// # Errors
-    /// As `build`.
     pub fn new(
         seed: u64,
         n_replicas: usize,
@@ -91,9 +88,6 @@ impl<M> Engine<M> {
     }
 
     /// The same with master and replicas on `device`; what parameters start as does not depend on it.
-    ///
-    /// # Errors
-    /// As `build`.
     pub fn on(
         device: Device,
         seed: u64,
@@ -140,9 +134,6 @@ impl<M> Engine<M> {
     }
 
     /// Starts from the weights of an earlier training instead of fresh ones.
-    ///
-    /// # Errors
-    /// Weights that are missing or have another shape.
     pub fn start_from(&mut self, weights: &mut dyn ParamSource) -> anyhow::Result<()> {
         for slot in &self.slots {
             let value = weights.param(&slot.name, &slot.shape, Init::Constant(0.0))?;
@@ -155,9 +146,6 @@ impl<M> Engine<M> {
     /// One step over `items` one after the other on the first replica: `learn` sees it and an item, adds the gradient of a
     /// loss to that of the parameters, and returns what to report. Gradients are added in f32, in the order of the items; one
     /// beside their sum is alive at a time.
-    ///
-    /// # Errors
-    /// Those of `learn`; then nothing has changed.
     ///
     /// # Panics
     /// If there is no item.
@@ -193,7 +181,6 @@ impl<M> Engine<M> {
     }
 
     /// The first replica's network, for evaluation.
-    #[must_use]
     pub fn model(&self) -> &M {
         &self.replicas[0].model
     }
@@ -215,7 +202,6 @@ impl<M> Engine<M> {
     }
 
     /// The parameters by name, in `kind`.
-    #[must_use]
     pub fn weights(&self, kind: Kind) -> BTreeMap<String, Tensor> {
         let tensor = |slot: &Slot| {
             self.params.narrow(0, slot.from, slot.numel).view(slot.shape.as_slice()).to_kind(kind).copy()
@@ -229,9 +215,6 @@ impl<M> Engine<M> {
     }
 
     /// Writes everything that a resumed run needs to `path`, whole or not at all.
-    ///
-    /// # Errors
-    /// A folder that cannot be written.
     pub fn save_state(&self, path: &Path) -> anyhow::Result<()> {
         let mut state = BTreeMap::from([
             ("params".to_owned(), self.params.shallow_clone()),
@@ -247,9 +230,6 @@ impl<M> Engine<M> {
     }
 
     /// Continues from a state written by [`Engine::save_state`].
-    ///
-    /// # Errors
-    /// A file that is damaged or belongs to a network of another size.
     pub fn load_state(&mut self, path: &Path) -> anyhow::Result<()> {
         let n = self.params.numel() as i64;
         let mut state = Checkpoint::open(path, None, Device::Cpu)?;

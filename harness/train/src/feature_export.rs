@@ -59,9 +59,6 @@ pub(crate) fn images_a_file(n_bytes: u64) -> usize {
 
 impl HeadTraining<'_> {
     /// What features of this training are made from.
-    ///
-    /// # Errors
-    /// A first prompt that the model cannot take.
     pub(crate) fn made_from(&self, described: &DescribedHead) -> anyhow::Result<MadeFrom> {
         let Self { spec, model, dataset, .. } = self;
         let prefix = self.prefix(self.prompts[0])?;
@@ -110,9 +107,6 @@ fn n_bytes_of_images(training: &HeadTraining<'_>, made_from: &MadeFrom) -> anyho
 
 impl<'a> FeatureExport<'a> {
     /// Reads every prompt, so that the size is known. Writes nothing.
-    ///
-    /// # Errors
-    /// A head that the model does not have, prompts that it cannot take, features of something else in `folder`.
     pub fn new(training: &'a HeadTraining<'a>, folder: &'a Path) -> anyhow::Result<Self> {
         use_threads(1);
         let described = training.describe()?;
@@ -125,19 +119,16 @@ impl<'a> FeatureExport<'a> {
     }
 
     /// What the features are made from.
-    #[must_use]
     pub fn made_from(&self) -> &MadeFrom {
         &self.made_from
     }
 
     /// Bytes of the whole export, at most.
-    #[must_use]
     pub fn n_bytes(&self) -> u64 {
         self.of_files(|_| true)
     }
 
     /// Bytes that are not yet written, those of the images it begins with included, at most.
-    #[must_use]
     pub fn n_bytes_left(&self) -> u64 {
         let Self { made_from, .. } = self;
         let features = self.of_files(|path| !path.exists());
@@ -153,9 +144,6 @@ impl<'a> FeatureExport<'a> {
     }
 
     /// Draws the images and writes what is not there yet, the manifest last.
-    ///
-    /// # Errors
-    /// Unwritable or damaged files, and files of something else.
     pub fn write(&self) -> anyhow::Result<Exported> {
         let Self { training, made_from, folder, .. } = self;
         let listed = manifest_of(folder)?.map_or_else(Vec::new, |manifest| manifest.files);

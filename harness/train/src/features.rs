@@ -64,9 +64,6 @@ fn reconstructed(pictures: &Tensor, vq: &Vq) -> Tensor {
 }
 
 /// Trains the evaluator and writes its weights.
-///
-/// # Errors
-/// Unwritable files, a damaged state to resume from, divergence.
 pub fn train(spec: &TrainSpec, vq: &Vq, files: &StageFiles) -> anyhow::Result<()> {
     let stage = &spec.features;
     let mut engine =

@@ -37,9 +37,6 @@ pub struct Given<'a> {
 }
 
 /// Trains the EAGLE-1 head of `from` on, with slots weighed by `redundancy`, and writes its weights.
-///
-/// # Errors
-/// Unwritable files, damaged weights or a damaged state to start from, divergence.
 pub fn train_on(
     given: &Given<'_>,
     redundancy: Redundancy,
@@ -60,9 +57,6 @@ pub fn train_on(
 }
 
 /// Trains an EAGLE-3 head and writes its weights. Its output head starts as the target's.
-///
-/// # Errors
-/// Unwritable files, a damaged state to resume from, divergence.
 pub fn train_eagle3(given: &Given<'_>, files: &StageFiles) -> anyhow::Result<()> {
     let (spec, stage) = (given.spec, &given.spec.eagle3);
     let (d_model, n_vocab) = (spec.target.model.d_model, spec.target.model.n_vocab);

@@ -85,7 +85,6 @@ const STATE_BYTES: u64 = 12;
 
 impl TrainingEstimate {
     /// What the training by `spec` takes with `n_prompts` prompts; `None` where its model is no model of the catalog.
-    #[must_use]
     pub fn of(spec: &HeadSpec, n_prompts: u64) -> Option<Self> {
         let (model, target) = entry::target(&spec.model.name)?;
         let samples = u64::from(spec.dataset.samples);
@@ -163,7 +162,6 @@ impl TrainingEstimate {
 
 impl Disk {
     /// All of it; `None` where a part is unknown.
-    #[must_use]
     pub fn total(&self) -> Option<u64> {
         Some(self.images + self.state? + self.head?)
     }

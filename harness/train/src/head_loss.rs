@@ -72,7 +72,6 @@ fn overlap(a: &Tensor, b: &Tensor) -> Tensor {
 impl HeadLoss {
     /// The soft cross-entropies of the embedded model's heads: half of both rows, and all of the guided distributions, which
     /// are what verification compares.
-    #[must_use]
     pub fn soft(depth: usize, depth_decay: f64, guidance: f64) -> Self {
         let (row_weight, guided_weight) = (0.5, 1.0);
         let (feature_weight, redundancy, hard_ce_weight) = (None, None, 0.0);
@@ -89,7 +88,6 @@ impl HeadLoss {
     }
 
     /// Names of the values that [`HeadLoss::of`] reports.
-    #[must_use]
     pub fn names(&self) -> Vec<&'static str> {
         let overlaps = ["overlap1", "overlap2", "overlap3"];
         let feature = self.feature_weight.map(|_| "feature");
@@ -288,7 +286,6 @@ pub struct Measured<'l> {
 
 impl<'l> Measured<'l> {
     /// Nothing yet.
-    #[must_use]
     pub fn new(loss: &'l HeadLoss) -> Self {
         Self { loss, overlaps: vec![0.0; loss.depth], cosine: 0.0, redundant: 0.0, n_images: 0.0 }
     }
@@ -313,7 +310,6 @@ impl<'l> Measured<'l> {
     }
 
     /// The means by their names.
-    #[must_use]
     pub fn named(&self) -> Vec<(String, f64)> {
         let mut named: Vec<(String, f64)> = self
             .overlaps

@@ -133,7 +133,6 @@ const SHARED: [&str; 3] = ["model", "dataset", "sampling"];
 
 impl HeadSpec {
     /// The JSON Schema (draft 2020-12) of such a file. What it shares with an experiment is as the schema of specs has it.
-    #[must_use]
     pub fn schema() -> Value {
         let spec = spec_schema();
         let mut schema = schemars::schema_for!(Rest).to_value();
@@ -155,9 +154,6 @@ impl HeadSpec {
     }
 
     /// Reads `path`.
-    ///
-    /// # Errors
-    /// A file that cannot be read, TOML that is no training of a head (what is wrong is named), a value out of range.
     pub fn read(path: &Path) -> Result<Self, TrainError> {
         let wrong = |reason: String| TrainError::Spec { path: path.to_owned(), reason };
         let text = read_text(path, MAX_SPEC_BYTES)
@@ -167,9 +163,6 @@ impl HeadSpec {
 
     /// Reads `path` if it is a training of a head and no experiment: it has `[head]` and `[schedule]`. `None` where it is
     /// none, or no file of text.
-    ///
-    /// # Errors
-    /// As [`HeadSpec::read`].
     pub fn if_one(path: &Path) -> Result<Option<Self>, TrainError> {
         let Ok(text) = read_text(path, MAX_SPEC_BYTES) else { return Ok(None) };
         let Ok(table) = toml::from_str::<toml::Table>(&text) else { return Ok(None) };
@@ -178,9 +171,6 @@ impl HeadSpec {
     }
 
     /// Reads `text`, which messages call `path`.
-    ///
-    /// # Errors
-    /// As [`HeadSpec::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, TrainError> {
         let wrong = |reason: String| TrainError::Spec { path: path.to_owned(), reason };
         let misread = |error: toml::de::Error| {
@@ -263,7 +253,6 @@ impl HeadSpec {
     }
 
     /// The loss that trains the head.
-    #[must_use]
     pub fn loss(&self) -> HeadLoss {
         let LossSpec {
             depth, depth_decay, feature_weight, row_weight, guided_weight, hard_ce_weight, ..
@@ -283,7 +272,6 @@ impl HeadSpec {
 
     /// What decides the weights that come out, in one line, but for what is in the files that it names: a state is only taken
     /// up again under the same.
-    #[must_use]
     pub fn identity(&self) -> String {
         let Rest { seed, head, loss, schedule, n_validation, .. } = &self.rest;
         let head = HeadChoice { from: None, ..head.clone() };
@@ -294,7 +282,6 @@ impl HeadSpec {
 
 impl HeadChoice {
     /// How it is built.
-    #[must_use]
     pub fn kind(&self) -> HeadKind {
         match self.proposer {
             Kind::Eagle1 => HeadKind::Eagle1,

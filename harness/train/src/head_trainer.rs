@@ -87,10 +87,6 @@ impl ParamSource for Recording<'_> {
 /// Trains the head to the end of its schedule, from its saved state if `out` has one, and writes it there:
 /// `model.safetensors` and `config.json` in the layout of its publisher, `model.csv` with the curve, `model.results.json`.
 /// Features that the specification names take the place of the target's forwards, and change no byte on a CPU in f32.
-///
-/// # Errors
-/// A head that the model does not have, weights that do not fit, files of another training, features of something else,
-/// unwritable files, divergence.
 pub fn train_head(training: &HeadTraining<'_>, out: &Path) -> anyhow::Result<HeadResult> {
     use_threads(1);
     let &HeadTraining { spec, model, kind, device, .. } = training;

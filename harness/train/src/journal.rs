@@ -28,9 +28,6 @@ pub struct Journal {
 impl Journal {
     /// Opens `path` for rows from `first_step` on: a new file gets a header, a resumed one loses rows past
     /// the state it resumes from.
-    ///
-    /// # Errors
-    /// A file that cannot be written; on resuming, a curve that is absent, cannot be read, or is another's.
     pub fn open(
         path: &Path,
         names: &[&'static str],
@@ -59,9 +56,6 @@ impl Journal {
     }
 
     /// Takes in one step's values, in the order of the names; `step` counts from 1.
-    ///
-    /// # Errors
-    /// A file that cannot be written, or a value that is not finite: training diverged.
     pub fn add(&mut self, step: u64, values: &[f64]) -> anyhow::Result<()> {
         self.sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         self.n += 1;
@@ -92,9 +86,6 @@ impl Journal {
 
 impl Journal {
     /// Writes the stage's measured results beside its curve, as `<stage>.results.json`.
-    ///
-    /// # Errors
-    /// A file that cannot be written.
     pub fn result(&self, values: &[(impl AsRef<str>, f64)]) -> anyhow::Result<()> {
         let map: serde_json::Map<String, serde_json::Value> = values
             .iter()

@@ -54,7 +54,6 @@ pub struct ImageFeatures {
 
 impl ImageFeatures {
     /// By one forward of the target. `taps`: layers that the head reads; `tokens`: `[n]`, i64.
-    #[must_use]
     pub fn of(prefix: &Prefix, of_head: &DescribedHead, taps: &[usize], tokens: &Tensor) -> Self {
         let _guard = tch::no_grad_guard();
         let Prefix { backbone, slots } = prefix;
@@ -85,7 +84,6 @@ impl ImageFeatures {
     }
 
     /// Slots of an image of `n_tokens` behind `prefix`.
-    #[must_use]
     pub fn n_slots(prefix: &Prefix, n_tokens: i64) -> i64 {
         prefix.slots.size()[1] + n_tokens - 1
     }
@@ -143,7 +141,6 @@ impl<'a> Lesson<'a> {
     }
 
     /// Images.
-    #[must_use]
     pub fn n_images(&self) -> i64 {
         self.tokens.size()[0]
     }

@@ -47,7 +47,6 @@ const SCORES: u64 = 5;
 
 impl TrainingMemory {
     /// Of a training with a head of the target's sizes.
-    #[must_use]
     pub fn of(sizes: &Sizes, training: &OfTraining) -> Self {
         let &OfTraining { target, n_parameters, n_bytes, n_rows, n_tokens, n_positions, depth } = training;
         let Sizes { n_heads, d_keys, d_model, d_ffn, n_codes, .. } = *sizes;
@@ -65,7 +64,6 @@ impl TrainingMemory {
     }
 
     /// All of it.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.target + self.head + self.graph + self.kept
     }

@@ -55,9 +55,6 @@ impl ModelImages {
 
 impl DrawnBy<'_> {
     /// The images: read from `folder` as far as they are there, drawn and added where not.
-    ///
-    /// # Errors
-    /// A damaged or unwritable file, one of images that were drawn from something else, a prompt that the model cannot take.
     pub fn images(&self, folder: &Path) -> anyhow::Result<ModelImages> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
@@ -93,7 +90,6 @@ impl DrawnBy<'_> {
     }
 
     /// Seed of the image `at`.
-    #[must_use]
     pub fn seed_of(&self, at: usize) -> u64 {
         StepDraws::new(self.seed, at as u64).bits()
     }

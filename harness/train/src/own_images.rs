@@ -63,20 +63,17 @@ pub struct CaptionedRows {
 
 impl CaptionedRows {
     /// Pictures of scenes as the tokenizer sees them.
-    #[must_use]
     pub fn of_scenes(rows: &TokenRows) -> Self {
         let wide = |x: &Tensor| x.to_kind(Kind::Int64);
         Self { tokens: wide(&rows.tokens), captions: wide(&rows.captions) }
     }
 
     /// Images there are.
-    #[must_use]
     pub fn len(&self) -> u64 {
         self.tokens.size()[0] as u64
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -97,10 +94,6 @@ impl CaptionedRows {
 impl OwnImages {
     /// The held-out images of a target, then `n_images` to train on: read from `file` as far as they are there, drawn and added to it where not. An
     /// image depends on what it is drawn from and its place alone, not on how the drawing was cut.
-    ///
-    /// # Errors
-    /// A damaged or unwritable file, one of images that were drawn from something else; a caption outside the
-    /// vocabulary, which would be a bug of the generator.
     pub fn of(&self, from: &DrawnFrom<'_>, n_images: u64, file: &Path) -> anyhow::Result<CaptionedRows> {
         let &DrawnFrom { target, seed, n_scenes, .. } = from;
         let _guard = tch::no_grad_guard();

@@ -50,7 +50,6 @@ impl Network {
     ];
 
     /// Its name, the stem of its files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Tokenizer => "tokenizer",
@@ -66,7 +65,6 @@ impl Network {
 
 impl Network {
     /// Threads of its training.
-    #[must_use]
     pub fn n_replicas(self, spec: &TrainSpec) -> usize {
         match self {
             Self::DrafterFurther | Self::DrafterCascade => spec.further.n_replicas,
@@ -77,7 +75,6 @@ impl Network {
 
     /// How slots are weighed in the training of an EAGLE-1 head beyond its first end; the plain one weighs all
     /// alike, and knows the threshold for the share of redundant slots that it reports.
-    #[must_use]
     pub fn redundancy(self, spec: &TrainSpec) -> Redundancy {
         match self {
             Self::DrafterCascade => spec.further.redundancy,
@@ -99,13 +96,11 @@ pub struct Folders {
 
 impl Folders {
     /// The file with the finished weights of `network`.
-    #[must_use]
     pub fn weights_file(&self, network: Network) -> PathBuf {
         self.weights_of(network).join(format!("{}.safetensors", network.name()))
     }
 
     /// The file with the curve of `network`.
-    #[must_use]
     pub fn curve_file(&self, network: Network) -> PathBuf {
         self.weights_of(network).join(format!("{}.csv", network.name()))
     }
@@ -119,9 +114,6 @@ impl Folders {
 }
 
 /// Trains one network to the end of its schedule, from its saved state if there is one.
-///
-/// # Errors
-/// A network it needs that was not trained yet or is damaged, unwritable files, divergence.
 pub fn train(spec: &TrainSpec, network: Network, folders: &Folders) -> anyhow::Result<()> {
     // Replicas are threads of their own; each computes on one.
     use_threads(1);

@@ -69,7 +69,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// Learning rate of the 0-based `step`.
-    #[must_use]
     pub fn rate(&self, step: u64) -> f64 {
         if step < self.n_warmup {
             return self.learning_rate * (step + 1) as f64 / self.n_warmup as f64;
@@ -133,7 +132,6 @@ pub struct DrafterStage {
 
 impl DrafterStage {
     /// Its loss, every slot weighing 1.
-    #[must_use]
     pub fn loss(&self) -> HeadLoss {
         let &Self { depth, depth_decay, feature_weight, guidance, hard_ce_weight, .. } = self;
         let soft = HeadLoss::soft(depth, depth_decay, guidance);
@@ -182,7 +180,6 @@ pub struct Eagle3Stage {
 
 impl Eagle3Stage {
     /// The loss that trains the head.
-    #[must_use]
     pub fn loss(&self) -> HeadLoss {
         let &Self { depth, depth_decay, guidance, hard_ce_weight, .. } = self;
         HeadLoss { hard_ce_weight, ..HeadLoss::soft(depth, depth_decay, guidance) }
@@ -199,9 +196,6 @@ pub struct FeaturesStage {
 
 impl TrainSpec {
     /// Reads `path`.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or TOML that is not a training specification (line and column are named).
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = read_text(path, MAX_SPEC_BYTES)
             .with_context(|| format!("{}: cannot read the training specification", path.display()))?;

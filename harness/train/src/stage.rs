@@ -32,9 +32,6 @@ pub struct StageFiles {
 
 impl StageFiles {
     /// Names the files of stage `name`, making the folders.
-    ///
-    /// # Errors
-    /// Folders that cannot be made.
     pub fn new(name: &'static str, weights: &Path, work: &Path) -> anyhow::Result<Self> {
         for folder in [weights, work] {
             std::fs::create_dir_all(folder)
@@ -44,25 +41,21 @@ impl StageFiles {
     }
 
     /// The same with the configuration in `path`.
-    #[must_use]
     pub fn with_config(self, path: PathBuf) -> Self {
         Self { config: Some(path), ..self }
     }
 
     /// The final bf16 weights.
-    #[must_use]
     pub fn weights_file(&self) -> PathBuf {
         self.weights.join(format!("{}.safetensors", self.name))
     }
 
     /// The resumable state.
-    #[must_use]
     pub fn state_file(&self) -> PathBuf {
         self.work.join(format!("{}.state.safetensors", self.name))
     }
 
     /// The training curve.
-    #[must_use]
     pub fn curve_file(&self) -> PathBuf {
         self.weights.join(format!("{}.csv", self.name))
     }
@@ -101,9 +94,6 @@ impl Save {
 
 impl<'a> Stage<'a> {
     /// Continues `engine` from a saved state if there is one, and opens the curve.
-    ///
-    /// # Errors
-    /// A damaged state, or files that cannot be written.
     pub fn resume<M>(
         files: &'a StageFiles,
         engine: &mut Engine<M>,
@@ -120,9 +110,6 @@ impl<'a> Stage<'a> {
 
     /// Logs a step and saves the state now and then. A step whose loss or gradient is no number ends the training before it
     /// is saved.
-    ///
-    /// # Errors
-    /// Divergence, or files that cannot be written.
     pub fn after_step<M>(&mut self, engine: &Engine<M>, report: &StepReport) -> anyhow::Result<()> {
         let is_finite = report.grad_norm.is_finite() && report.values.iter().all(|value| value.is_finite());
         if !is_finite {
@@ -147,17 +134,11 @@ impl<'a> Stage<'a> {
     }
 
     /// Writes the state, the bf16 weights and the configuration beside them.
-    ///
-    /// # Errors
-    /// Files that cannot be written.
     pub fn finish<M>(&mut self, engine: &Engine<M>, config: &impl Serialize) -> anyhow::Result<()> {
         self.finish_with(engine, &engine.weights(Kind::BFloat16), config)
     }
 
     /// The same with other tensors for the file of weights.
-    ///
-    /// # Errors
-    /// Files that cannot be written.
     pub fn finish_with<M>(
         &mut self,
         engine: &Engine<M>,

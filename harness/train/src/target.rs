@@ -26,9 +26,6 @@ struct Shard {
 }
 
 /// Trains the target on the tokens of `vq` and writes its weights.
-///
-/// # Errors
-/// Unwritable files, a damaged state to resume from, divergence.
 pub fn train(spec: &TrainSpec, vq: &Vq, files: &StageFiles) -> anyhow::Result<()> {
     let stage = &spec.target;
     let mut engine = Engine::new(spec.seed + 1, spec.n_replicas, Kind::BFloat16, |source| {

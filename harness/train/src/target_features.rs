@@ -92,7 +92,6 @@ impl MadeFrom {
     }
 
     /// Files of all images.
-    #[must_use]
     pub fn n_files(&self) -> usize {
         self.n_images.div_ceil(self.images_a_file)
     }
@@ -126,9 +125,6 @@ fn difference(found: &Value, expected: &Value, at: &str) -> Option<(String, Stri
 }
 
 /// The manifest of `folder`; `None` where there is none.
-///
-/// # Errors
-/// One that cannot be read.
 pub(crate) fn manifest_of(folder: &Path) -> Result<Option<Manifest>, TrainError> {
     let path = folder.join(MANIFEST);
     let damaged = |reason: String| TrainError::DamagedFeatures { path: path.clone(), reason };
@@ -145,9 +141,6 @@ pub(crate) fn manifest_of(folder: &Path) -> Result<Option<Manifest>, TrainError>
 }
 
 /// Opens a file of features, if it was made from `expected` alone and has the digest under which it was listed, if it was.
-///
-/// # Errors
-/// A damaged file, and one that was made from something else.
 pub(crate) fn open_file(
     path: &Path,
     expected: &MadeFrom,
@@ -175,9 +168,6 @@ pub struct TargetFeatures {
 
 impl TargetFeatures {
     /// The whole features in `folder`, to be read to `device`. Every file is compared with its digest.
-    ///
-    /// # Errors
-    /// Features that are not there, not whole or damaged, and those that were made from something else than `expected`.
     pub fn open(folder: &Path, expected: &MadeFrom, device: Device) -> anyhow::Result<Self> {
         let Some(manifest) = manifest_of(folder)? else {
             return Err(TrainError::NoFeatures { path: folder.to_owned() }.into());
@@ -195,9 +185,6 @@ impl TargetFeatures {
     }
 
     /// Tokens of the image `at`, `[n_tokens]`, i64, and what the target gives on them behind `prefix`.
-    ///
-    /// # Errors
-    /// A tensor that is not there, has another shape than the prompt gives it, or is not finite.
     ///
     /// # Panics
     /// If there is no such image.

@@ -29,9 +29,6 @@ struct Shard {
 }
 
 /// Trains the tokenizer and writes its weights.
-///
-/// # Errors
-/// Unwritable files, a damaged state to resume from, divergence.
 pub fn train(spec: &TrainSpec, files: &StageFiles) -> anyhow::Result<()> {
     let stage = &spec.tokenizer;
     let mut engine =
@@ -200,9 +197,6 @@ pub fn to_bytes(pictures: &Tensor) -> Tensor {
 }
 
 /// Reads trained tokenizer weights.
-///
-/// # Errors
-/// Missing or damaged files.
 pub fn open(path: &Path, spec: &TrainSpec, kind: Kind) -> anyhow::Result<Vq> {
     let mut checkpoint = specimen_weights::Checkpoint::open(path, Some(kind), Device::Cpu)?;
     let vq = Vq::new(&mut checkpoint, &spec.tokenizer.model)?;

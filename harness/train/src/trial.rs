@@ -69,9 +69,6 @@ impl ParamSource for Tensors<'_> {
 
 impl Trial<'_> {
     /// Both heads on all prompts.
-    ///
-    /// # Errors
-    /// A prompt or a drafter that the model cannot take.
     pub fn compare(
         &self,
         untrained: &BTreeMap<String, Tensor>,
@@ -133,7 +130,6 @@ fn a_step(decoded: &Decoded) -> f64 {
 }
 
 /// A gain with its interval, of which there is none of few prompts.
-#[must_use]
 pub fn gain_in_words(gain: &MeanDifference) -> String {
     match gain.interval {
         Some(Interval { lower, upper, .. }) => {
@@ -145,7 +141,6 @@ pub fn gain_in_words(gain: &MeanDifference) -> String {
 
 impl TrialResult {
     /// The numbers by their names.
-    #[must_use]
     pub fn named(&self) -> Vec<(String, f64)> {
         let mut named = vec![
             ("accepted_per_step_untrained".to_owned(), self.untrained),

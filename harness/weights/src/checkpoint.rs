@@ -159,17 +159,11 @@ impl Checkpoint {
     /// Opens the file at `path`, or the files beside it that it lists if its name ends in `.index.json`; floating-point
     /// parameters are cast to `kind` when it is given. Digests of large files are kept in the [`DigestCache`] that the
     /// environment names.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or is not a whole safetensors file; an index that does not list its files' tensors.
     pub fn open(path: &Path, kind: Option<Kind>, device: Device) -> Result<Self, LoadError> {
         Self::open_with(path, kind, device, &DigestCache::of_environment())
     }
 
     /// As [`Self::open`], with digests kept in `digests`.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub fn open_with(
         path: &Path,
         kind: Option<Kind>,
@@ -230,9 +224,6 @@ impl Checkpoint {
     }
 
     /// Reads weights that ship inside the binary; `name` stands for the path in messages.
-    ///
-    /// # Errors
-    /// Bytes that are not a whole safetensors file.
     pub fn embedded(
         name: &str,
         bytes: &'static [u8],
@@ -273,31 +264,26 @@ impl Checkpoint {
     }
 
     /// blake3 of the whole file, in hex; of several files, that of their names and digests.
-    #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
     /// The file or index, or the name of the embedded weights.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// What the file's header says under `key` beside its tensors (`__metadata__`); of several files, nothing.
-    #[must_use]
     pub fn note(&self, key: &str) -> Option<String> {
         self.notes.get(key).cloned()
     }
 
     /// Shape of the tensor `name`, without taking it.
-    #[must_use]
     pub fn shape(&self, name: &str) -> Option<&[i64]> {
         self.entries.get(name).map(|entry| entry.shape.as_slice())
     }
 
     /// Element kind in which the tensor `name` is stored; `None` also for kinds that are not read.
-    #[must_use]
     pub fn stored_kind(&self, name: &str) -> Option<Kind> {
         self.entries.get(name).and_then(|entry| kind_of(entry.dtype))
     }
@@ -308,9 +294,6 @@ impl Checkpoint {
     }
 
     /// Ends the loading.
-    ///
-    /// # Errors
-    /// Tensors that nobody asked for.
     pub fn finish(self) -> Result<(), LoadError> {
         let mut left = self.entries.iter().filter(|(_, entry)| !entry.taken).map(|(name, _)| name);
         let Some(first) = left.next().cloned() else { return Ok(()) };
@@ -318,9 +301,6 @@ impl Checkpoint {
     }
 
     /// The tensor `name` of shape `expected`, whole numbers included; floats in the kind of the checkpoint.
-    ///
-    /// # Errors
-    /// A tensor that is absent, has another shape or an element type that is not read, or is not finite.
     pub fn take(&mut self, name: &str, expected: &[i64]) -> Result<Tensor, LoadError> {
         let n_found = self.entries.len();
         let Some(entry) = self.entries.get_mut(name) else {

@@ -72,9 +72,6 @@ type TextOfProgram = unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int;
 
 /// Compiles `source` for the GPU `device`, and takes the kernels `names` of it. `defines`: macros, as `NAME` or `NAME=VALUE`. A
 /// tensor of that GPU must have been made before.
-///
-/// # Errors
-/// No CUDA part or no NVRTC, a source that does not compile, a GPU that takes no kernels.
 pub fn compiled<const N: usize>(
     device: Device,
     source: &str,
@@ -147,13 +144,11 @@ impl Argument {
     pub const NONE: Self = Self::Pointer(null_mut());
 
     /// The memory of `x`, from its first number on.
-    #[must_use]
     pub fn of(x: &Tensor) -> Self {
         Self::Pointer(x.data_ptr())
     }
 
     /// Whether the memory of `x` begins at a multiple of `n_bytes`.
-    #[must_use]
     pub fn is_aligned(x: &Tensor, n_bytes: usize) -> bool {
         (x.data_ptr() as usize).is_multiple_of(n_bytes)
     }

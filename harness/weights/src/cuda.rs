@@ -96,9 +96,6 @@ impl Failure for CudaError {
 }
 
 /// The device that `cpu`, `cuda` or `cuda:N` names.
-///
-/// # Errors
-/// Another name, and as [`device`].
 pub fn named(name: &str) -> Result<Device, CudaError> {
     let index = match name {
         "cpu" => return Ok(Device::Cpu),
@@ -109,9 +106,6 @@ pub fn named(name: &str) -> Result<Device, CudaError> {
 }
 
 /// The GPU of this index; opens libtorch's CUDA part if that was not done yet.
-///
-/// # Errors
-/// No CUDA part, one that the loader refuses, or fewer GPUs.
 pub fn device(index: usize) -> Result<Device, CudaError> {
     open()?;
     let n_devices = n_devices();
@@ -122,16 +116,12 @@ pub fn device(index: usize) -> Result<Device, CudaError> {
 }
 
 /// How many GPUs libtorch sees; none before [`open`].
-#[must_use]
 pub fn n_devices() -> i64 {
     Cuda::device_count()
 }
 
 /// Opens libtorch's CUDA part, once; returns where it lies. To be called before the first tensor of a process that
 /// may use a GPU.
-///
-/// # Errors
-/// No CUDA part, or one that the loader refuses.
 pub fn open() -> Result<PathBuf, CudaError> {
     static OPENED: OnceLock<Result<PathBuf, CudaError>> = OnceLock::new();
     let opened = OPENED.get_or_init(|| {

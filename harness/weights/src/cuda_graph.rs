@@ -45,17 +45,11 @@ pub struct Graph {
 }
 
 /// Whether work can be captured at all.
-///
-/// # Errors
-/// Why not, in words with the remedy.
 pub fn available() -> Result<(), String> {
     functions().map(drop)
 }
 
 /// Lets the peak of the memory of the GPU `device` begin anew; what no tensor uses goes back to the GPU.
-///
-/// # Errors
-/// Why the peak is not known.
 pub fn reset_peak_memory(device: Device) -> Result<(), String> {
     let (index, functions) = (index_of(device)?, functions()?);
     #[expect(unsafe_code, reason = "the function takes any number and answers with a failure")]
@@ -64,9 +58,6 @@ pub fn reset_peak_memory(device: Device) -> Result<(), String> {
 }
 
 /// The most bytes that libtorch had of the GPU `device` at a time, in this process.
-///
-/// # Errors
-/// Why it is not known.
 pub fn peak_memory(device: Device) -> Result<u64, String> {
     let (index, functions) = (index_of(device)?, functions()?);
     let mut bytes = 0;
@@ -115,9 +106,6 @@ fn index_of(device: Device) -> Result<c_int, String> {
 impl Graph {
     /// Runs `work` on the GPU `device` a few times, then captures it; with what it gave while it was captured, whose tensors each
     /// [`Graph::replay`] writes anew. The work must not read from the device, and not write to it from the host.
-    ///
-    /// # Errors
-    /// Why it cannot be captured.
     pub fn capture<T>(device: Device, mut work: impl FnMut() -> T) -> Result<(Self, T), String> {
         let (index, functions) = (index_of(device)?, functions()?);
         #[expect(unsafe_code, reason = "the function takes any number and gives a pointer or null")]

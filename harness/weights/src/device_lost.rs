@@ -40,14 +40,12 @@ pub struct DeviceLost {
 
 impl DeviceLost {
     /// What a panic's payload says of it; `None` where the panic is about something else.
-    #[must_use]
     pub fn of_panic(payload: &(dyn Any + Send)) -> Option<Self> {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         Self::of_message(text.or_else(|| payload.downcast_ref::<&str>().copied())?)
     }
 
     /// What libtorch's `text` says of it; `None` where the text is about something else.
-    #[must_use]
     pub fn of_message(text: &str) -> Option<Self> {
         let mut said = text.split(BEFORE).skip(1);
         said.find_map(|said| LASTING.into_iter().find(|what| said.starts_with(what)))

@@ -32,29 +32,21 @@ pub struct DigestCache {
 impl DigestCache {
     /// In `digests` below `SPECIMEN_CACHE`, or below `specimen` in the user's cache folder; nowhere if the environment
     /// names neither. Digests of small files are not kept.
-    #[must_use]
     pub fn of_environment() -> Self {
         Self::new(cache_folder().map(|folder| folder.join("digests")), SMALL)
     }
 
     /// In `folder`, of files with at least `from` bytes; without a folder nothing is kept.
-    #[must_use]
     pub fn new(folder: Option<PathBuf>, from: u64) -> Self {
         Self { folder, from }
     }
 
     /// blake3, in hex, of `bytes`, which are those of `file` at `path`.
-    ///
-    /// # Errors
-    /// A file that cannot be looked at. A folder that cannot be written costs only time.
     pub fn digest(&self, file: &File, path: &Path, bytes: &[u8]) -> io::Result<String> {
         self.digest_by("", file, path, || Ok(blake3::hash(bytes).to_hex().to_string()))
     }
 
     /// The digest of another `kind` that `made` takes of `file` at `path`.
-    ///
-    /// # Errors
-    /// As [`Self::digest`], and of `made`.
     pub fn digest_by(
         &self,
         kind: &str,

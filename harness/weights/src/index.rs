@@ -18,9 +18,6 @@ struct Index {
 }
 
 /// The names of the tensors in each file of the index at `path`, by file.
-///
-/// # Errors
-/// An index that cannot be read, lists nothing, or names files elsewhere than beside it.
 pub(crate) fn read(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>, LoadError> {
     let text = read_side_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     let wrong = |reason: String| LoadError::Config { path: path.to_owned(), reason };

@@ -20,14 +20,12 @@ pub struct Loaded {
 
 impl Loaded {
     /// Whether it is of the version that this program was built for; `None` where its version is unknown.
-    #[must_use]
     pub fn is_built_for(&self) -> Option<bool> {
         self.version.as_ref().map(|version| numbers_of(version) == BUILT_FOR)
     }
 }
 
 /// The loaded version, as records of what computed name it.
-#[must_use]
 pub fn version() -> String {
     loaded()
         .and_then(|loaded| loaded.version)
@@ -35,7 +33,6 @@ pub fn version() -> String {
 }
 
 /// Which other libtorch is loaded than the one that this program was built for, and from where.
-#[must_use]
 pub fn other() -> Option<String> {
     let loaded = loaded()?;
     let version = loaded.version.as_ref().filter(|_| loaded.is_built_for() == Some(false))?;
@@ -49,7 +46,6 @@ pub(crate) fn numbers_of(version: &str) -> &str {
 }
 
 /// The libtorch of this process; `None` where the system does not list its libraries.
-#[must_use]
 pub fn loaded() -> Option<Loaded> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let folder = folder_in(&maps)?;

@@ -21,7 +21,6 @@ pub struct OutOfMemory {
 
 impl OutOfMemory {
     /// What a panic's payload says of it; `None` where the panic is about something else.
-    #[must_use]
     pub fn of_panic(payload: &(dyn Any + Send)) -> Option<Self> {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         Self::of_message(text.or_else(|| payload.downcast_ref::<&str>().copied())?)
@@ -29,7 +28,6 @@ impl OutOfMemory {
 
     /// What libtorch's `text` says of it; `None` where the text is about something else. Of the CPU's memory the text
     /// tells only what was asked for; the rest is what the system says now.
-    #[must_use]
     pub fn of_message(text: &str) -> Option<Self> {
         if text.contains("CUDA out of memory") {
             let size = |before: &str, after: &str| size_between(text, before, after);
@@ -66,7 +64,6 @@ impl OutOfMemory {
 
     /// What this process could have in all: what is free and what it has already; the whole device where the error
     /// does not tell. `None` where neither is known, or a limit that is not known is lower.
-    #[must_use]
     pub fn room(&self) -> Option<u64> {
         if self.is_limited() {
             return None;
@@ -88,7 +85,6 @@ const WORDS: &str = "out of memory on ";
 
 impl OutOfMemory {
     /// Whether the message of another process is about a failed allocation.
-    #[must_use]
     pub fn is_named_in(message: &str) -> bool {
         message.contains(WORDS) || Self::of_message(message).is_some()
     }
@@ -116,7 +112,6 @@ impl fmt::Display for OutOfMemory {
 }
 
 /// Decimal units, one digit after the point.
-#[must_use]
 pub fn in_units(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] =
         [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];

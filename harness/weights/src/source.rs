@@ -18,9 +18,6 @@ pub enum Init {
 /// Hands out parameters by name.
 pub trait ParamSource {
     /// The parameter `name` of shape `shape`.
-    ///
-    /// # Errors
-    /// A checkpoint that lacks it, or holds it in another shape.
     fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError>;
 }
 

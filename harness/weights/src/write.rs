@@ -10,9 +10,6 @@ use specimen_foundation::whole_file::write_whole;
 /// Writes `tensors` to `path` under their names, sorted.
 ///
 /// Kinds f32, bf16, f16, i64 and u8 keep their kind.
-///
-/// # Errors
-/// A folder that cannot be written, or a tensor of another kind.
 pub fn write_safetensors(path: &Path, tensors: &BTreeMap<String, Tensor>) -> std::io::Result<()> {
     let invalid = |what: String| std::io::Error::new(std::io::ErrorKind::InvalidInput, what);
     let mut buffers = Vec::new();

@@ -37,7 +37,6 @@ impl AestheticName {
     pub const ALL: [Self; 3] = [Self::SacLogosAva1Linear, Self::AvaLogosLinear, Self::AvaLogosRelu];
 
     /// Its stable name, as protocols, identities and the catalog spell it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::SacLogosAva1Linear => "aesthetic-sac-logos-ava1",
@@ -50,7 +49,6 @@ impl AestheticName {
     ///
     /// # Panics
     /// Without an entry of its name, which a test excludes.
-    #[must_use]
     pub fn entry(self) -> &'static Entry {
         entry(self.name()).expect("every head is tested to be in the catalog")
     }
@@ -97,9 +95,6 @@ pub struct AestheticHead {
 impl AestheticHead {
     /// Opens `name` with the safetensors file `weights`, to compute on `device`. Tensors of a tower of pictures may be in
     /// the file too.
-    ///
-    /// # Errors
-    /// Weights that are absent, damaged or another head's.
     pub fn open_on(device: Device, name: AestheticName, weights: &Path) -> Result<Self, ExtractError> {
         let _guard = tch::no_grad_guard();
         let mut checkpoint = Checkpoint::open(weights, Some(Kind::Float), device)?;
@@ -111,7 +106,6 @@ impl AestheticHead {
     }
 
     /// Opens `name` with weights made from the names of its tensors: known scores for a machine without published weights.
-    #[must_use]
     pub fn open_recipe(name: AestheticName) -> Self {
         let _guard = tch::no_grad_guard();
         let layers = name.layers(&mut RecipeWeights::new()).expect(ANY_TENSOR);
@@ -119,15 +113,11 @@ impl AestheticHead {
     }
 
     /// The head, the device and the digest of the weights: part of every score's identity.
-    #[must_use]
     pub fn identity(&self) -> String {
         format!("{}-f32{}@{}", self.name.name(), words_of(self.device), self.digest)
     }
 
     /// The score of each of `embeddings`, `[n, n_dims]` by rows of any length; they are scaled to length 1 first.
-    ///
-    /// # Errors
-    /// Rows of another width than 768.
     pub fn scores(&self, embeddings: &[f32], n_dims: usize) -> Result<Vec<f64>, ExtractError> {
         let width = WIDTHS[0] as usize;
         if n_dims != width || !embeddings.len().is_multiple_of(width) {
@@ -161,7 +151,6 @@ pub(crate) fn is_of_head(name: &str) -> bool {
 const ANY_TENSOR: &str = "a recipe has every tensor that is asked for";
 
 /// The weights of [`AestheticHead::open_recipe`] by name.
-#[must_use]
 pub fn recipe_tensors(name: AestheticName) -> BTreeMap<String, Tensor> {
     let mut recipe = RecipeWeights::keeping();
     name.layers(&mut recipe).expect(ANY_TENSOR);

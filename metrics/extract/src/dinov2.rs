@@ -96,9 +96,6 @@ const HUGGING_FACE: Names = Names {
 
 impl DinoLayout {
     /// The layout of `checkpoint`, by the name of its class token.
-    ///
-    /// # Errors
-    /// Weights of another network.
     pub fn of(checkpoint: &Checkpoint) -> Result<Self, LoadError> {
         let mut layouts = [Self::Release, Self::HuggingFace].into_iter();
         let found = layouts.find(|layout| checkpoint.shape(layout.names().class_token).is_some());
@@ -145,9 +142,6 @@ impl DinoShape {
 
 impl Dinov2 {
     /// Reads the parameters; the mask token is not asked for.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         layout: DinoLayout,

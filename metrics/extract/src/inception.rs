@@ -177,9 +177,6 @@ impl Reader<'_> {
 impl Inception {
     /// Reads the 472 parameters and folds the batch norms; the counters of batches (`num_batches_tracked`) are not
     /// asked for.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource, kind: Kind) -> Result<Self, LoadError> {
         let mut read = Reader { source, kind };
         let first = vec![

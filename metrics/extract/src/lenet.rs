@@ -59,9 +59,6 @@ pub struct LeNet {
 
 impl LeNet {
     /// Loads the weights found in `places`.
-    ///
-    /// # Errors
-    /// Absent or damaged weights.
     pub fn open(places: &Places) -> Result<Self, ExtractError> {
         let path = find(places, entry("lenet-mnist").expect("the catalog has it"))?.path;
         let _guard = tch::no_grad_guard();

@@ -98,13 +98,11 @@ impl NetworkName {
     ///
     /// # Panics
     /// Without an entry of its name, which a test excludes.
-    #[must_use]
     pub fn entry(self) -> &'static Entry {
         entry(self.name()).expect("every network is tested to be in the catalog")
     }
 
     /// Its stable name, as protocols and identities spell it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::InceptionFid => "inception-fid",
@@ -123,7 +121,6 @@ impl NetworkName {
     }
 
     /// Its layers, from the pixels on.
-    #[must_use]
     pub fn layers(self) -> &'static [Layer] {
         match self {
             Self::InceptionFid => &INCEPTION_LAYERS,
@@ -137,9 +134,6 @@ impl NetworkName {
     }
 
     /// The layer called `name`.
-    ///
-    /// # Errors
-    /// A name that is not one of [`NetworkName::layers`].
     pub fn layer(self, name: &str) -> Result<Layer, ExtractError> {
         let known = self.layers();
         known.iter().find(|layer| layer.name == name).copied().ok_or_else(|| ExtractError::Layer {
@@ -150,7 +144,6 @@ impl NetworkName {
     }
 
     /// Pixels along each edge of the pictures that it takes; pictures are square.
-    #[must_use]
     pub fn input_side(self) -> usize {
         match self {
             Self::InceptionFid => 299,

@@ -34,9 +34,6 @@ pub trait Network {
 
 /// Opens `network` with the safetensors file `weights`, for layers that one pass computes.
 ///
-/// # Errors
-/// A layer that the network does not have; weights that are absent, damaged or another network's.
-///
 /// # Panics
 /// Without a layer.
 pub fn open(
@@ -49,9 +46,6 @@ pub fn open(
 }
 
 /// As [`open`], to compute on `device`.
-///
-/// # Errors
-/// As [`open`].
 ///
 /// # Panics
 /// Without a layer.
@@ -77,9 +71,6 @@ pub fn open_on(
 /// Opens `network` with weights made from the names of its tensors, for several layers: known features for a machine
 /// without published weights.
 ///
-/// # Errors
-/// A layer that the network does not have.
-///
 /// # Panics
 /// Without a layer.
 pub fn open_recipe(network: NetworkName, layers: &[&str], dtype: Dtype) -> Result<OpenNet, ExtractError> {
@@ -93,7 +84,6 @@ pub fn open_recipe(network: NetworkName, layers: &[&str], dtype: Dtype) -> Resul
 }
 
 /// The weights of [`open_recipe`] by name, in the layout of the release; of CLIP, those of its tower of pictures.
-#[must_use]
 pub fn recipe_tensors(network: NetworkName) -> BTreeMap<String, Tensor> {
     let _guard = tch::no_grad_guard();
     let mut recipe = RecipeWeights::keeping();
@@ -130,7 +120,6 @@ impl Architecture {
 }
 
 /// The published towers of `network`; `None` of one without a tower of texts.
-#[must_use]
 pub fn clip_shapes(network: NetworkName) -> Option<ClipShapes> {
     match Architecture::of(network) {
         Architecture::Clip(shapes) => Some(shapes),

@@ -26,28 +26,22 @@ pub struct RecipeWeights {
 
 impl RecipeWeights {
     /// Hands out weights and keeps none.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Keeps what it hands out.
-    #[must_use]
     pub fn keeping() -> Self {
         Self { made: Some(BTreeMap::new()) }
     }
 
     /// Every tensor that was asked for, by name; empty unless it was made to keep them.
-    #[must_use]
     pub fn into_made(self) -> BTreeMap<String, Tensor> {
         self.made.unwrap_or_default()
     }
 }
 
 /// Writes both towers of a CLIP of these shapes, in f32 and with the names of `layout`, to one file.
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write_clip(
     path: &Path,
     layout: ClipLayout,
@@ -58,7 +52,6 @@ pub fn write_clip(
 }
 
 /// The tensors of [`write_clip`] by name.
-#[must_use]
 pub fn clip_tensors(layout: ClipLayout, vision: &VisionShape, text: &TextShape) -> BTreeMap<String, Tensor> {
     const ANY_TENSOR: &str = "a recipe has every tensor that is asked for";
     let mut recipe = RecipeWeights::keeping();

@@ -25,9 +25,6 @@ pub struct SceneFeatures {
 
 impl SceneFeatures {
     /// Opens the weights in the binary.
-    ///
-    /// # Errors
-    /// Damaged weights.
     pub fn embedded() -> Result<Self, ExtractError> {
         let mut checkpoint =
             Checkpoint::embedded("scenes/features.safetensors", WEIGHTS, Some(Kind::Float), Device::Cpu)?;
@@ -39,9 +36,6 @@ impl SceneFeatures {
 
     /// Cosine of picture and caption, one per picture, in `[-1, 1]`. `rows`: the features of the pictures; `captions`: 20
     /// word ids a picture, left-padded with 0.
-    ///
-    /// # Errors
-    /// A caption of another vocabulary.
     pub fn caption_cosines(
         &self,
         rows: &[f32],
@@ -63,7 +57,6 @@ impl SceneFeatures {
     }
 
     /// Attribute logits, 47 a picture in the order of [`N_LOGITS`]. `rows`: the features of the pictures.
-    #[must_use]
     pub fn attribute_logits(&self, rows: &[f32]) -> Vec<[f32; N_LOGITS as usize]> {
         let _guard = tch::no_grad_guard();
         let flat = to_vec(&self.net.attributes(&tensor_of(rows)));

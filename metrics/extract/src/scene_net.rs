@@ -90,9 +90,6 @@ pub struct SceneNet {
 
 impl SceneNet {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource) -> Result<Self, LoadError> {
         let mut convs = Vec::new();
         let mut n_in = 3;

@@ -35,9 +35,6 @@ pub struct Vgg16 {
 
 impl Vgg16 {
     /// Reads the parameters; the layer of the classes (`classifier.6`) is not asked for.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource, kind: Kind) -> Result<Self, LoadError> {
         let stages = stages(source, kind)?;
         let n_in = STAGES[STAGES.len() - 1][0].1;

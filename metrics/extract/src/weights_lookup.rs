@@ -37,7 +37,6 @@ pub enum Provenance {
 
 impl Provenance {
     /// Whether a published digest vouches for it.
-    #[must_use]
     pub fn is_published(&self) -> bool {
         matches!(self, Self::Hub(_) | Self::Converted(_))
     }
@@ -152,9 +151,6 @@ impl Failure for LookupError {
 const VOCABULARY_SHA256: &str = "924691ac288e54409236115652ad4aa250f48203de50a9e4722a6ecd48d6804a";
 
 /// Finds the weights of `network` in `places`.
-///
-/// # Errors
-/// Weights that are absent, not converted, damaged or not readable.
 pub fn find(places: &Places, network: &'static Entry) -> Result<Found, LookupError> {
     let Some((file, found)) = places.weights(network) else { return Err(absent(places, network)) };
     match found {
@@ -181,9 +177,6 @@ pub fn find(places: &Places, network: &'static Entry) -> Result<Found, LookupErr
 }
 
 /// Finds CLIP's vocabulary in `places`.
-///
-/// # Errors
-/// A vocabulary that is absent.
 pub fn find_vocabulary(places: &Places) -> Result<PathBuf, LookupError> {
     let own: Vec<PathBuf> = places.own.iter().flat_map(|folder| vocabulary_files(folder)).collect();
     let published = NetworkName::ALL.into_iter().flat_map(|network| &network.entry().files);
@@ -196,9 +189,6 @@ pub fn find_vocabulary(places: &Places) -> Result<PathBuf, LookupError> {
 
 /// Finds the file called `name` that `network` needs besides its weights: beside those that are `given` by name, else in
 /// `places`, where it must be the published one.
-///
-/// # Errors
-/// A file that is absent, or not what was published.
 ///
 /// # Panics
 /// Where the catalog has no such file of the network.
@@ -224,9 +214,6 @@ pub fn find_beside(
 }
 
 /// As [`find()`], of a file that is given by name, wherever it is and whatever it was made from.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn check_given(path: &Path, network: &'static Entry) -> Result<Found, LookupError> {
     if path.is_dir() {
         let reason = "it is a folder; name the file in it".to_owned();

@@ -21,9 +21,6 @@ pub struct All {
 /// Measures everything that the protocol has a table for: what is at `generated`, against what is at `real`
 /// where a metric compares. A metric that fails, because a side is too small or holds statistics only, leaves the
 /// others as they are.
-///
-/// # Errors
-/// A side or the network that cannot be opened or read; no metric with a value.
 pub fn all(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<All, MeasureError> {
     let recipe = meter.protocol().recipe();
     let metrics = recipe.metrics();

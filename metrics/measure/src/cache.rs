@@ -39,7 +39,6 @@ pub enum Found {
 impl Cache {
     /// The part of the cache at `root` for rows of `n_dims` by the network `identity`, `batch` pictures in a pass, behind
     /// the steps with this digest. Makes no folder yet.
-    #[must_use]
     pub fn new(root: &Path, pixels_digest: [u8; 32], identity: &str, batch: usize, n_dims: usize) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&VERSION.to_le_bytes());
@@ -52,7 +51,6 @@ impl Cache {
     }
 
     /// Features of a row.
-    #[must_use]
     pub fn n_dims(&self) -> usize {
         self.n_dims
     }
@@ -68,9 +66,6 @@ impl Cache {
     }
 
     /// Keeps the features of the picture with this content.
-    ///
-    /// # Errors
-    /// A folder that cannot be written.
     pub fn keep(&self, content: &[u8; 32], features: &[f32]) -> Result<(), MeasureError> {
         let path = self.path(content);
         let folder = path.parent().expect("an entry is in a folder");

@@ -43,9 +43,6 @@ struct Pair {
 impl Captioned {
     /// The generated side of `sides` with its captions, for `metric`. `texts` says how these are prepared. A meter that keeps
     /// going leaves out what has no counterpart.
-    ///
-    /// # Errors
-    /// Sides that cannot be read, no captions, ids on one side only, a network that cannot be opened.
     pub(crate) fn of(
         meter: &mut Meter<'_>,
         metric: &'static str,
@@ -115,9 +112,6 @@ impl Captioned {
     }
 
     /// The cosine of each picture and its caption.
-    ///
-    /// # Errors
-    /// Rows that differ in number or width, or a row of zeros.
     pub(crate) fn cosines(&self, metric: &'static str) -> Result<Vec<f64>, MeasureError> {
         let (of, images, texts) = (self.paths(), &self.rows.features, &self.texts);
         if images.n() != texts.n() {

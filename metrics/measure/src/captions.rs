@@ -48,7 +48,6 @@ pub enum Choice {
 
 impl Choice {
     /// Its name in answers: `only`, `first`, `longest` or `sjd`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Only => "only",
@@ -74,10 +73,6 @@ type Record = (String, String, String);
 
 impl Captions {
     /// Reads the file at `path`.
-    ///
-    /// # Errors
-    /// Another extension, a record without id or caption, nothing but blank captions, and a second caption of an id where there
-    /// may be one only.
     pub fn read(path: &Path, choice: Choice) -> Result<Self, MeasureError> {
         let extension = form_of(path);
         if path.is_dir() || !FORMS.contains(&extension.as_str()) {
@@ -98,19 +93,16 @@ impl Captions {
     }
 
     /// The file they were read from.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Which caption counted.
-    #[must_use]
     pub fn choice(&self) -> Choice {
         self.choice
     }
 
     /// The captions by id.
-    #[must_use]
     pub fn by_id(&self) -> &BTreeMap<String, String> {
         &self.by_id
     }

@@ -8,7 +8,6 @@ use std::fmt;
 const N_LISTED: usize = 10;
 
 /// The id in `name`, which may be a path or a number; of a path, folders and extension do not count.
-#[must_use]
 pub fn image_id(name: &str) -> String {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let file = match file.split_once('.') {

@@ -35,9 +35,6 @@ pub trait ImageMeasure {
     fn extractor(&self) -> String;
 
     /// Measures images, of which there is at least one.
-    ///
-    /// # Errors
-    /// [`MeasureError::DoesNotApply`] for images and prompts that the metric does not take; images that cannot be read.
     fn measure(&mut self, images: &[CellImage<'_>]) -> Result<Outcome, MeasureError>;
 }
 

@@ -184,10 +184,6 @@ enum Waiting {
 impl Reader<'_> {
     /// Gives `sink` the key's place and the features of every picture of `source`, in the order of the keys.
     /// `report` says what came of it, also where it fails.
-    ///
-    /// # Errors
-    /// The first broken picture in that order, unless the reader keeps going; a failure of the network or of `sink`;
-    /// nothing left.
     pub fn read(
         &self,
         source: &Source,

@@ -48,9 +48,6 @@ impl Input {
     /// Opens what is at `path`: a `.npz` with `mu` and `sigma` or with features; a `.npy` of bytes (pictures) or
     /// of floats (features); else a source of pictures. Entries of a folder that cannot be listed are left out if
     /// `keep_going`, else an error.
-    ///
-    /// # Errors
-    /// It is none of these, and names `convert` for files of PyTorch and safetensors.
     pub fn open(path: &Path, keep_going: bool) -> Result<Self, MeasureError> {
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
         match extension.as_str() {
@@ -87,29 +84,21 @@ impl Input {
 
 impl Archive {
     /// Features of a row.
-    #[must_use]
     pub fn n_dims(&self) -> usize {
         self.file.d()
     }
 
     /// What made the features; absent in the files of other tools.
-    #[must_use]
     pub fn origin(&self) -> Option<&Origin> {
         self.file.origin()
     }
 
     /// Reads the mean and covariance.
-    ///
-    /// # Errors
-    /// No statistics, a damaged file, a matrix that is no covariance.
     pub fn gaussian(&mut self) -> Result<Gaussian, MeasureError> {
         self.file.statistics().map_err(|e| MeasureError::array(&self.path, e))
     }
 
     /// Reads the features, and says how many of their numbers were rounded to f32.
-    ///
-    /// # Errors
-    /// No features, a damaged file, a number that is not finite.
     pub fn features(&mut self) -> Result<(FeatureRows, u64), MeasureError> {
         let read = self.file.features().map_err(|e| MeasureError::array(&self.path, e))?;
         let ReadFeatures { features, n_rounded } = read;
@@ -119,9 +108,6 @@ impl Archive {
 
 impl RowsFile {
     /// Opens the matrix at `path`.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or is no `.npy`.
     pub fn open(path: &Path) -> Result<Self, MeasureError> {
         let file = File::open(path).map_err(|e| MeasureError::io(path, "read", e))?;
         let rows = NpyRows::open(BufReader::new(file)).map_err(|source| MeasureError::array(path, source))?;
@@ -129,21 +115,16 @@ impl RowsFile {
     }
 
     /// Features of a row.
-    #[must_use]
     pub fn n_dims(&self) -> usize {
         self.rows.n_columns()
     }
 
     /// Numbers read so far that f32 does not hold, and that were rounded.
-    #[must_use]
     pub fn n_rounded(&self) -> u64 {
         self.rows.n_rounded()
     }
 
     /// The next rows, at most `max_rows`; none behind the last.
-    ///
-    /// # Errors
-    /// A damaged file, a number that is not finite.
     pub fn next_rows(&mut self, max_rows: usize) -> Result<Vec<f32>, MeasureError> {
         let d = self.n_dims().max(1);
         let rows = self.rows.next_rows(max_rows).map_err(|source| MeasureError::array(&self.path, source))?;

@@ -26,7 +26,6 @@ pub struct KnownAnswer {
 
 impl KnownAnswer {
     /// Whether the two agree but for rounding.
-    #[must_use]
     pub fn is_right(&self) -> bool {
         (self.found - self.expected).abs() <= 1e-9 * self.expected.abs().max(1.0)
     }
@@ -112,9 +111,6 @@ impl Known {
 }
 
 /// Computes every known answer.
-///
-/// # Errors
-/// A metric that fails; no folder for small files.
 pub fn known_answers() -> Result<Vec<KnownAnswer>, MeasureError> {
     let temporary = std::env::temp_dir();
     let folder = tempfile::tempdir().map_err(|e| MeasureError::io(&temporary, "make a folder in", e))?;
@@ -126,9 +122,6 @@ pub fn known_answers() -> Result<Vec<KnownAnswer>, MeasureError> {
 
 /// Returns the built-in protocols whose steps make other pixels of a small picture on this machine than where this program
 /// was tested; none on a sound one.
-///
-/// # Errors
-/// A step that fails.
 pub fn wrong_pixels() -> Result<Vec<&'static str>, MeasureError> {
     let mut wrong = Vec::new();
     for name in Protocol::names() {

@@ -55,7 +55,6 @@ pub mod metrics;
 
 pub mod pairs;
 
-#[cfg(feature = "torch")]
 pub mod image_metric;
 
 mod captioned;
@@ -69,9 +68,7 @@ pub mod statistics;
 
 pub mod known_answers;
 
-#[cfg(feature = "torch")]
 pub mod published;
-#[cfg(feature = "torch")]
 pub mod published_answers;
 
 pub use error::MeasureError;

@@ -85,14 +85,12 @@ pub(crate) fn made_by(origin: Option<&Origin>) -> String {
 
 impl Measurement {
     /// The same with an interval.
-    #[must_use]
     pub fn with_interval(mut self, interval: Option<Interval>) -> Self {
         self.ci95 = interval.map(|Interval { lower, upper, .. }| [lower, upper]);
         self
     }
 
     /// The same with the interval of a mean over groups of pictures, where one was asked for.
-    #[must_use]
     pub(crate) fn with_mean_interval(mut self, ci95: Option<[f64; 2]>, groups: Option<&[&str]>) -> Self {
         self.ci95 = ci95;
         match groups {
@@ -102,7 +100,6 @@ impl Measurement {
     }
 
     /// The same with a note where all `scores`, two or more, are equal.
-    #[must_use]
     pub(crate) fn noting_equal(self, scores: &[f64]) -> Self {
         let is_equal = scores.len() > 1 && scores.windows(2).all(|pair| pair[0] == pair[1]);
         let (metric, n) = (self.metric, scores.len());
@@ -116,7 +113,6 @@ impl Measurement {
     }
 
     /// The same with a note where `n_groups` of pictures are too few for the bootstrap interval that was asked for.
-    #[must_use]
     pub(crate) fn noting_few(self, n_groups: usize) -> Self {
         if self.ci95.is_some() || FEWEST_OBSERVATIONS <= n_groups {
             return self;
@@ -130,7 +126,6 @@ impl Measurement {
 
     /// The same with an interval that is cut to `least`, the least value that the metric can have: Student's t knows no
     /// bounds.
-    #[must_use]
     pub(crate) fn with_interval_from(self, interval: Option<Interval>, least: f64) -> Self {
         self.with_interval(interval.map(|interval| {
             let [lower, upper] = [interval.lower, interval.upper].map(|end| end.max(least));
@@ -140,7 +135,6 @@ impl Measurement {
 
     /// The same with what is known of its captions: `counts` by their kind, and how many look wrongly decoded, with a note
     /// that names the first of these.
-    #[must_use]
     pub(crate) fn with_captions(mut self, counts: Vec<(&'static str, usize)>, captions: &[String]) -> Self {
         let wrong: Vec<&String> = captions.iter().filter(|caption| is_wrongly_decoded(caption)).collect();
         for (kind, n) in [counts, vec![("captions_wrongly_decoded", wrong.len())]].concat() {
@@ -158,14 +152,12 @@ impl Measurement {
     }
 
     /// The same with a note.
-    #[must_use]
     pub(crate) fn with_note(mut self, note: String) -> Self {
         self.notes.push(note);
         self
     }
 
     /// The same with another thing to say.
-    #[must_use]
     pub fn with_detail(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.details.insert(key.to_owned(), value.into());
         self

@@ -85,14 +85,12 @@ pub(crate) type Sink<'s> = dyn FnMut(usize, usize, &[f32]) -> Result<(), StatsEr
 impl<'a> Meter<'a> {
     /// Measures under `protocol` with what `networks` opens: without a cache, without intervals, and a broken picture
     /// is an error.
-    #[must_use]
     pub fn new(protocol: Protocol, networks: &'a dyn Networks) -> Self {
         let settings = Settings { cache: None, keep_going: false, interval: false, batch: BATCH };
         Self::with(protocol, networks, settings)
     }
 
     /// The same with settings.
-    #[must_use]
     pub fn with(protocol: Protocol, networks: &'a dyn Networks, settings: Settings) -> Self {
         Self {
             protocol,
@@ -130,16 +128,11 @@ impl<'a> Meter<'a> {
     }
 
     /// The protocol.
-    #[must_use]
     pub fn protocol(&self) -> &Protocol {
         &self.protocol
     }
 
     /// Says so before pictures are there.
-    ///
-    /// # Errors
-    /// `metric`, by its name in commands, could not be measured: the protocol has no table for it, or its networks
-    /// cannot be opened.
     pub fn check(&self, metric: &str) -> Result<(), MeasureError> {
         let recipe = self.protocol.recipe();
         self.protocol.metric(metric)?;
@@ -158,13 +151,11 @@ impl<'a> Meter<'a> {
     }
 
     /// Pictures that were left out so far, with their sources.
-    #[must_use]
     pub fn broken(&self) -> &[(PathBuf, Broken)] {
         &self.broken
     }
 
     /// The same in the form of an answer.
-    #[must_use]
     pub fn left_out(&self) -> Vec<LeftOut> {
         let one = |(of, broken): &(PathBuf, Broken)| LeftOut {
             of: of.display().to_string(),
@@ -176,7 +167,6 @@ impl<'a> Meter<'a> {
     }
 
     /// Pictures that went through a network so far; those of the cache did not.
-    #[must_use]
     pub fn n_forward(&self) -> usize {
         self.n_forward
     }
@@ -290,9 +280,6 @@ impl<'a> Meter<'a> {
     }
 
     /// All rows of what is at `path`, for `metric`, of the protocol's own layer.
-    ///
-    /// # Errors
-    /// A path that cannot be read or has statistics only; features of another network or layer.
     pub fn rows(&mut self, path: &Path, metric: &'static str) -> Result<Rows, MeasureError> {
         let layer = self.protocol.recipe().network.layer.clone();
         self.rows_of_layer(path, metric, &layer)
@@ -319,9 +306,6 @@ impl<'a> Meter<'a> {
     }
 
     /// Mean and covariance of what is at `path`, and what made the features, where it is known.
-    ///
-    /// # Errors
-    /// A path that cannot be read, features of another network or width.
     pub fn side(&mut self, path: &Path) -> Result<(Side, Option<Origin>), MeasureError> {
         let layer = self.protocol.recipe().network.layer.clone();
         if let Some(rows) = self.held(path, &layer) {
@@ -469,7 +453,6 @@ impl<'a> Meter<'a> {
     }
 
     /// Whether [`Meter::hold`] keeps the rows of `layer` of what is at `path`.
-    #[must_use]
     pub fn holds(&self, path: &Path, layer: &str) -> bool {
         self.held(path, layer).is_some()
     }
@@ -477,9 +460,6 @@ impl<'a> Meter<'a> {
     /// Keeps the rows of `layers` of what is at `path` in memory, until the meter goes, so that every metric after
     /// this one takes them: pictures are read once, and go through the network once. Statistics and features, which
     /// are of one layer and read by whatever needs them, are left where they are.
-    ///
-    /// # Errors
-    /// As [`Meter::rows`].
     pub fn hold(&mut self, path: &Path, layers: &[&str]) -> Result<(), MeasureError> {
         let Input::Images(source) = self.open(path)? else { return Ok(()) };
         let mut values: Vec<Vec<f32>> = vec![Vec::new(); layers.len()];

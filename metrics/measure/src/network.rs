@@ -52,9 +52,6 @@ pub trait RowHead {
     fn identity(&self) -> String;
 
     /// The score of each row of `n_dims` features.
-    ///
-    /// # Errors
-    /// Rows of another width than the head takes.
     fn scores(&self, rows: &[f32], n_dims: usize) -> Result<Vec<f64>, NetworkFault>;
 }
 
@@ -90,18 +87,12 @@ pub trait TextNetwork {
     fn counts(&self, texts: &[String]) -> Vec<(&'static str, usize)>;
 
     /// Embeddings of `texts`, `[n, n_dims]` by rows.
-    ///
-    /// # Errors
-    /// Texts that the network does not take.
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault>;
 }
 
 /// Opens networks by the names in protocols.
 pub trait Networks {
     /// The network for pictures that a rule names, opened for `layers`, at least one, which one pass computes.
-    ///
-    /// # Errors
-    /// A network that cannot be opened, or has no such layer.
     fn images(&self, rule: &NetworkRule, layers: &[&str]) -> Result<Opened, MeasureError>;
 
     /// Features of a row by the network and layer that a rule names, where that is known without weights.
@@ -110,33 +101,21 @@ pub trait Networks {
     }
 
     /// The head on features that is called `name`.
-    ///
-    /// # Errors
-    /// A head that cannot be opened.
     fn head(&self, name: &str) -> Result<OpenedHead, MeasureError> {
         Err(MeasureError::NoNetworks { network: name.to_owned() })
     }
 
     /// The network that a rule names and that scores pictures with their prompts, of which it sees `n_tokens`.
-    ///
-    /// # Errors
-    /// A network that cannot be opened.
     fn prompted(&self, rule: &NetworkRule, _n_tokens: usize) -> Result<OpenedPrompted, MeasureError> {
         Err(MeasureError::NoNetworks { network: rule.name.clone() })
     }
 
     /// The network that compares pictures in pairs and is called `name`, computing in `dtype`.
-    ///
-    /// # Errors
-    /// A network that cannot be opened.
     fn pairs(&self, name: &str, _dtype: Dtype) -> Result<OpenedPairs, MeasureError> {
         Err(MeasureError::NoNetworks { network: name.to_owned() })
     }
 
     /// The network for texts beside it, in the same element type, with texts as `texts` prepares them.
-    ///
-    /// # Errors
-    /// A network that cannot be opened.
     fn texts(&self, rule: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError>;
 }
 

@@ -86,13 +86,11 @@ with_pair_tables!(define_pair_recipe);
 
 impl PairRecipe {
     /// The metrics that have a table.
-    #[must_use]
     pub fn metrics(&self) -> Vec<&'static PairMetric> {
         PAIR_METRICS.into_iter().filter(|metric| self.has(metric.name)).collect()
     }
 
     /// The network that compares, where a metric has one.
-    #[must_use]
     pub fn network(&self) -> Option<&str> {
         self.tables().find_map(|(_, rule)| rule.network())
     }
@@ -110,7 +108,6 @@ impl PairProtocol {
 
     /// Whether an argument means a protocol of pairs: a built-in one by its name or that of its tool, or the path of a
     /// `.toml` file without pixel steps. A file that cannot be read means none; reading it as a protocol says why.
-    #[must_use]
     pub fn is_meant(name_or_path: &str) -> bool {
         if !name_or_path.ends_with(".toml") {
             return Self::named(name_or_path).is_ok();
@@ -121,9 +118,6 @@ impl PairProtocol {
     }
 
     /// The built-in protocol called `name`, by its own name or that of a tool.
-    ///
-    /// # Errors
-    /// An unknown name, with those that are known.
     pub fn named(name: &str) -> Result<Self, MeasureError> {
         let mut built_in = PAIR_PROTOCOLS.iter().map(|(known, text)| Self::parse(known, text));
         built_in.find(|read| read.as_ref().is_ok_and(|read| read.head.is_called(name))).unwrap_or_else(|| {
@@ -133,9 +127,6 @@ impl PairProtocol {
     }
 
     /// The protocol that an argument means: the path of a `.toml` file, or a name.
-    ///
-    /// # Errors
-    /// An unknown name, with those that are known; a file that is not there or is no protocol of pairs.
     pub fn find(name_or_path: &str) -> Result<Self, MeasureError> {
         if !name_or_path.ends_with(".toml") {
             return Self::named(name_or_path);
@@ -144,9 +135,6 @@ impl PairProtocol {
     }
 
     /// Reads the text of a protocol's file, which messages call `place`.
-    ///
-    /// # Errors
-    /// A text that is no TOML, unknown keys, impossible settings, a protocol without a metric.
     pub fn parse(place: &str, text: &str) -> Result<Self, MeasureError> {
         let (head, recipe) = read::<Wire>(place, text)?.into_parts();
         let head = head.checked(recipe.schema).map_err(fault_at(place))?;
@@ -161,39 +149,31 @@ impl PairProtocol {
     }
 
     /// Its name and what it says of itself.
-    #[must_use]
     pub fn head(&self) -> &Head {
         &self.head
     }
 
     /// The JSON Schema (draft 2020-12) of such a file.
-    #[must_use]
     pub fn schema() -> serde_json::Value {
         schema_of::<Wire>("a protocol of pairs of specimen")
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.head.name()
     }
 
     /// The tables of its metrics.
-    #[must_use]
     pub fn recipe(&self) -> &PairRecipe {
         &self.recipe
     }
 
     /// `NAME@DIGEST12` of what a value of `metric` depends on.
-    #[must_use]
     pub fn label(&self, metric: &str) -> String {
         short_label(self.name(), &self.recipe.only(metric))
     }
 
     /// The metric called `name`.
-    ///
-    /// # Errors
-    /// No metric of pairs of this name; one that the protocol does not define.
     pub fn metric(&self, name: &str) -> Result<&'static PairMetric, MeasureError> {
         pair_metric(name).filter(|metric| self.recipe.has(metric.name)).ok_or_else(|| {
             let defines = |known: &&str| Self::named(known).is_ok_and(|known| known.recipe.has(name));

@@ -62,9 +62,6 @@ pub struct Pairs {
 impl Pairs {
     /// The pictures at `a` and `b` that have the same names, folders included and endings left out. Two image files are a
     /// pair whatever they are called.
-    ///
-    /// # Errors
-    /// Sources that cannot be read; two pictures of one name in a source; a picture without a partner.
     pub fn open(a: &Path, b: &Path) -> Result<Self, MeasureError> {
         let sources = [Source::open(a)?, Source::open(b)?];
         let are_files = [a, b].iter().zip(&sources).all(|(path, source)| {
@@ -90,9 +87,6 @@ impl Pairs {
 
     /// Pictures anywhere, in pairs: the name of each and its two files. `path` is what messages call all of them, and they
     /// name no file.
-    ///
-    /// # Errors
-    /// No pair; two of one name.
     pub fn of_list(path: &Path, pairs: &[(String, [PathBuf; 2])]) -> Result<Self, MeasureError> {
         let side = |side: usize| -> Vec<(String, PathBuf)> {
             pairs.iter().map(|(name, files)| (name.clone(), files[side].clone())).collect()
@@ -208,9 +202,6 @@ pub enum Intervals<'a> {
 }
 
 /// Measures `metric` of all pairs. Memory does not grow with the pictures.
-///
-/// # Errors
-/// Pictures that cannot be read, or that the metric does not take.
 pub fn measure_pairs(
     (metric, protocol): (&'static PairMetric, &PairProtocol),
     measure: &dyn PairMeasure,
@@ -276,9 +267,6 @@ pub fn measure_pairs(
 
 /// The mean of at least one value, and the ends of its 95 % interval where groups are named: a BCa bootstrap over the
 /// groups.
-///
-/// # Errors
-/// A value that is no number.
 pub fn mean_of_groups(
     metric: &'static str,
     values: &[f64],

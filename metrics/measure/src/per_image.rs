@@ -43,9 +43,6 @@ pub enum TableFormat {
 
 impl TableFormat {
     /// The format that the name of the file at `path` asks for.
-    ///
-    /// # Errors
-    /// Every extension but `.csv` and `.parquet`.
     pub fn of(path: &Path) -> Result<Self, MeasureError> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
@@ -58,9 +55,6 @@ impl TableFormat {
 
 /// Writes the table of `pictures` with captions and their values of `metric` to `path`, in the format that its extension
 /// names, whole or not at all.
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write_per_image(
     path: &Path,
     metric: &'static str,
@@ -70,9 +64,6 @@ pub fn write_per_image(
 }
 
 /// Writes file and value of `metric` of each of `pictures` to `path`, as [`write_per_image`].
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write_scores(
     path: &Path,
     metric: &'static str,
@@ -86,9 +77,6 @@ pub fn write_scores(
 }
 
 /// Writes the table of pairs to `path`, in the format that its extension names, whole or not at all.
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write_per_pair(path: &Path, outcome: &PairOutcome) -> Result<(), MeasureError> {
     let PairOutcome { measured, pairs } = outcome;
     let columns = [

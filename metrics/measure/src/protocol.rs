@@ -153,9 +153,6 @@ impl Protocol {
 
     /// The built-in protocol called `name`, by its own name or that of a tool, or `NAME+pillow-13`
     /// of one that resizes with Pillow.
-    ///
-    /// # Errors
-    /// An unknown name, with those that are known.
     pub fn named(name: &str) -> Result<Self, MeasureError> {
         if let Some(plain) = name.strip_suffix(PILLOW_13) {
             return Self::named(plain)?.with_pillow_13();
@@ -172,9 +169,6 @@ impl Protocol {
     }
 
     /// The protocol that an argument means: the path of a `.toml` file, or a name.
-    ///
-    /// # Errors
-    /// An unknown name, with those that are known; a file that is not there or is no protocol.
     pub fn find(name_or_path: &str) -> Result<Self, MeasureError> {
         if !name_or_path.ends_with(".toml") {
             return Self::named(name_or_path);
@@ -183,9 +177,6 @@ impl Protocol {
     }
 
     /// Reads the text of a protocol's file, which messages call `place`.
-    ///
-    /// # Errors
-    /// A text that is no TOML, unknown keys, steps that do not fit together, a protocol without a metric.
     pub fn parse(place: &str, text: &str) -> Result<Self, MeasureError> {
         let fault = fault_at(place);
         let wire: Wire = read(place, text)?;
@@ -225,38 +216,32 @@ impl Protocol {
     }
 
     /// Its name and what it says of itself.
-    #[must_use]
     pub fn head(&self) -> &Head {
         &self.head
     }
 
     /// The JSON Schema (draft 2020-12) of such a file, by which editors complete keys and mark misspelt ones.
-    #[must_use]
     pub fn schema() -> serde_json::Value {
         schema_of::<Wire>("a protocol of specimen")
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.head.name
     }
 
     /// Beginning of the BLAKE3 of what its steps make of the picture of the known answers, as computed where this program was
     /// tested against the reference tools; every built-in protocol has it.
-    #[must_use]
     pub fn known_pixels(&self) -> Option<&str> {
         self.known_pixels.as_deref()
     }
 
     /// Everything that a value depends on.
-    #[must_use]
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
     /// BLAKE3 of the recipe's canonical JSON.
-    #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         digest_of(&self.recipe)
     }
@@ -276,7 +261,6 @@ impl Protocol {
     }
 
     /// The same, its network computing in `dtype`; another recipe, and the name says so.
-    #[must_use]
     pub fn with_dtype(mut self, dtype: Dtype) -> Self {
         if self.recipe.network.dtype != dtype {
             self.recipe.network.dtype = dtype;
@@ -287,7 +271,6 @@ impl Protocol {
 
     /// The same on another layer of its network for `metric`; another recipe, and the name says so. For `is` that is the
     /// layer of its logits, for all others the layer of the features.
-    #[must_use]
     pub fn with_layer(mut self, layer: &str, metric: &str) -> Self {
         let of_metric = match &mut self.recipe.is {
             Some(is) if metric == "is" => &mut is.layer,
@@ -302,9 +285,6 @@ impl Protocol {
 
     /// The same with other settings of its metrics, in the tables that it has; each that differs makes another
     /// recipe, and the name says so.
-    ///
-    /// # Errors
-    /// A setting that no table of the protocol takes, and counts that make no sense.
     pub fn with_settings(mut self, settings: &MetricSettings) -> Result<Self, MeasureError> {
         let MetricSettings { subset_size, n_subsets, k, seed } = *settings;
         let mut said = Vec::new();
@@ -365,13 +345,11 @@ impl Protocol {
 
     /// `NAME@DIGEST12` of what a value of `metric` depends on: pixel steps, network, and that metric's table alone, so
     /// that two protocols that agree in these have one digest. A name without a table is that of features alone.
-    #[must_use]
     pub fn label(&self, metric: &str) -> String {
         short_label(&self.head.name, &self.recipe.clone().only(metric))
     }
 
     /// BLAKE3 of the canonical JSON of what a value of `metric` depends on.
-    #[must_use]
     pub fn digest_of(&self, metric: &str) -> [u8; 32] {
         digest_of(&self.recipe.clone().only(metric))
     }
@@ -386,9 +364,6 @@ impl Protocol {
     }
 
     /// The metric called `name`.
-    ///
-    /// # Errors
-    /// No metric of this name; one that the protocol does not define.
     pub fn metric(&self, name: &str) -> Result<&'static Metric, MeasureError> {
         let found = metric(name).filter(|metric| self.recipe.has(metric.table));
         found.ok_or_else(|| self.no_rule(name))
@@ -410,13 +385,11 @@ impl Protocol {
 
 impl Recipe {
     /// The metrics that have a table of their own, in the order of [`METRICS`].
-    #[must_use]
     pub fn metrics(&self) -> Vec<&'static Metric> {
         METRICS.into_iter().filter(|metric| metric.has_own_table() && self.has(metric.table)).collect()
     }
 
     /// Name of what is fetched for its metrics: the head where it has one, which needs the network, else the network.
-    #[must_use]
     pub fn fetched(&self) -> &str {
         self.aesthetic.as_ref().map_or(&self.network.name, |rule| &rule.head)
     }

@@ -40,37 +40,31 @@ impl Head {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// What it is, in prose.
-    #[must_use]
     pub fn about(&self) -> &str {
         &self.about
     }
 
     /// The tool whose values it agrees with.
-    #[must_use]
     pub fn tool(&self) -> Option<&str> {
         self.tool.as_deref()
     }
 
     /// The tool's name, by which the protocol is found too.
-    #[must_use]
     pub fn alias(&self) -> Option<&str> {
         self.alias.as_deref()
     }
 
     /// Where its facts come from.
-    #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
     /// Keys of the works to cite, in the catalog of citations.
-    #[must_use]
     pub fn cite(&self) -> &[String] {
         &self.cite
     }

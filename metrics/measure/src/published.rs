@@ -34,13 +34,11 @@ pub struct Published {
 impl Published {
     /// Looks for weights below the folder `data`, or that of the environment, then in the caches that the environment names.
     /// `weights` is taken instead for any network: for CLIP a file of both towers, for LPIPS one of trunk and heads.
-    #[must_use]
     pub fn new(data: Option<&Path>, weights: Option<PathBuf>) -> Self {
         Self { places: Places::of_this_process(data), weights, device: "cpu".to_owned() }
     }
 
     /// The same on the device that `cpu`, `cuda` or `cuda:N` names.
-    #[must_use]
     pub fn on(self, device: &str) -> Self {
         Self { device: device.to_owned(), ..self }
     }

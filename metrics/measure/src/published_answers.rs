@@ -57,13 +57,11 @@ pub enum Of {
 
 impl Of {
     /// How many numbers that is.
-    #[must_use]
     pub fn n_values(self) -> usize {
         if self == Self::Features { 3 * OF_A_ROW } else { 3 }
     }
 
     /// Number `at` in words.
-    #[must_use]
     pub fn place(self, at: usize) -> String {
         match self {
             Self::Features => {
@@ -101,9 +99,6 @@ pub struct Answer {
 
 impl Answer {
     /// The catalog's entry that has the weights: what `specimen data fetch` takes.
-    ///
-    /// # Errors
-    /// A protocol that does not exist.
     pub fn network(&self) -> Result<String, MeasureError> {
         Ok(match self.of {
             Of::Features | Of::Scores => Protocol::named(&self.protocol)?.recipe().fetched().to_owned(),
@@ -168,15 +163,11 @@ pub struct Checked {
 ///
 /// # Panics
 /// Where the file that is built in is none, which a test excludes.
-#[must_use]
 pub fn built_in() -> Vec<Answer> {
     parse(BUILT_IN.0, BUILT_IN.1).expect("the file that is built in is tested")
 }
 
 /// The values in the file at `path`; paths of weights in it are beside it.
-///
-/// # Errors
-/// A file that cannot be read or is none of values.
 pub fn read(path: &Path) -> Result<Vec<Answer>, MeasureError> {
     let mut answers = parse(&path.display().to_string(), &bounded::read_text(path, MAX_BYTES)?)?;
     for answer in &mut answers {
@@ -209,9 +200,6 @@ fn parse(place: &str, text: &str) -> Result<Vec<Answer>, MeasureError> {
 
 /// Compares what the reference says with what the networks say whose weights are below `data`, in the folder or cache that
 /// the environment names, or where the answer says.
-///
-/// # Errors
-/// A protocol that does not exist; no folder for small files. Weights that are absent or refused are a verdict.
 pub fn check(answer: &Answer, data: Option<&Path>) -> Result<Checked, MeasureError> {
     let networks = Published::new(data, answer.weights.clone());
     let seen = RefCell::new(Vec::new());

@@ -24,18 +24,12 @@ enum State {
 
 impl Spread {
     /// Of no rows of `d` features.
-    ///
-    /// # Errors
-    /// `d = 0`.
     pub fn new(d: usize) -> Result<Self, StatsError> {
         Moments::empty(d)?;
         Ok(Self { state: State::Few(Vec::new()), d })
     }
 
     /// Takes in rows, `[n, d]` by rows.
-    ///
-    /// # Errors
-    /// A ragged row and what is not finite.
     pub fn push(&mut self, rows: &[f32]) -> Result<(), StatsError> {
         match &mut self.state {
             State::Few(kept) => {
@@ -56,9 +50,6 @@ impl Spread {
     }
 
     /// Rows, mean and covariance in the form that distances take, and how many rows there were.
-    ///
-    /// # Errors
-    /// Fewer than two.
     pub fn factored(self) -> Result<Factored, StatsError> {
         match self.state {
             State::Few(rows) => {
@@ -74,9 +65,6 @@ impl Spread {
     }
 
     /// The mergeable state of all rows.
-    ///
-    /// # Errors
-    /// A ragged last block.
     pub fn moments(self) -> Result<Moments, StatsError> {
         match self.state {
             State::Few(rows) => Moments::of_rows(&rows, self.d),
@@ -96,9 +84,6 @@ pub struct Factored {
 
 impl Factored {
     /// Of a mean and covariance.
-    ///
-    /// # Errors
-    /// A matrix that is no covariance.
     pub fn of(gaussian: &Gaussian) -> Result<Self, StatsError> {
         Ok(Self { n: gaussian.n(), factored: gaussian.factor()? })
     }
@@ -115,7 +100,6 @@ pub enum Side {
 
 impl Side {
     /// Features of a row.
-    #[must_use]
     pub fn d(&self) -> usize {
         match self {
             Self::Spread(spread) => spread.d,
@@ -124,9 +108,6 @@ impl Side {
     }
 
     /// In the form that distances take.
-    ///
-    /// # Errors
-    /// Fewer than two rows and what is no covariance.
     pub fn factored(self) -> Result<Factored, StatsError> {
         match self {
             Self::Spread(spread) => spread.factored(),
@@ -135,9 +116,6 @@ impl Side {
     }
 
     /// As mean and covariance.
-    ///
-    /// # Errors
-    /// Fewer than two rows.
     pub fn gaussian(self) -> Result<Gaussian, StatsError> {
         match self {
             Self::Spread(spread) => spread.moments()?.value(),
@@ -146,9 +124,6 @@ impl Side {
     }
 
     /// In the form that merges.
-    ///
-    /// # Errors
-    /// The number of rows is not known.
     pub fn moments(self) -> Result<Moments, StatsError> {
         match self {
             Self::Spread(spread) => spread.moments(),

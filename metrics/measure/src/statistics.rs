@@ -19,9 +19,6 @@ const NAME: &str = "stats";
 /// Mean and covariance of all `sources` together, merged in the order given: pictures, features, and statistics that
 /// say how many rows they are of. Sources that are known to be made differently are refused, and what one of them
 /// does not say the whole does not.
-///
-/// # Errors
-/// No source and sources of unequal width.
 pub fn collect(meter: &mut Meter<'_>, sources: &[&Path]) -> Result<(Gaussian, Option<Origin>), MeasureError> {
     let (first, others) = sources.split_first().expect("a command line has at least one source");
     let (side, origin) = meter.side(first)?;
@@ -42,9 +39,6 @@ pub fn collect(meter: &mut Meter<'_>, sources: &[&Path]) -> Result<(Gaussian, Op
 }
 
 /// The rows of all `sources`, in the order given, and what made them, as [`collect`].
-///
-/// # Errors
-/// As [`collect`].
 pub fn collect_rows(meter: &mut Meter<'_>, sources: &[&Path]) -> Result<Rows, MeasureError> {
     let (first, others) = sources.split_first().expect("a command line has at least one source");
     let Rows { features: mut rows, origin } = meter.rows(first, NAME)?;
@@ -90,16 +84,12 @@ impl<'p> Origins<'p> {
 
 /// Writes `mu`, `sigma` and, where they are known, `n` and what made the features: a file that pytorch-fid and
 /// clean-fid read, and that merges.
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write(gaussian: &Gaussian, origin: Option<&Origin>, path: &Path) -> Result<(), MeasureError> {
     let bytes = write_statistics(gaussian, origin, Packing::Deflated);
     write_whole(path, &bytes.map_err(|e| MeasureError::array(path, e))?)
 }
 
 /// What is odd about statistics that are taken all the same.
-#[must_use]
 pub fn oddness(gaussian: &Gaussian) -> Option<&'static str> {
     let (mean, covariance) = (gaussian.mean(), gaussian.covariance());
     let are_whole = |numbers: &[f64]| numbers.iter().all(|x| x.fract() == 0.0);
@@ -113,9 +103,6 @@ pub fn oddness(gaussian: &Gaussian) -> Option<&'static str> {
 }
 
 /// Writes `feats`, as clean-fid keeps them for KID, and what made them, where it is known.
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write_rows(rows: &Rows, path: &Path) -> Result<(), MeasureError> {
     let bytes = write_features(&rows.features, rows.origin.as_ref(), Packing::Deflated);
     write_whole(path, &bytes.map_err(|e| MeasureError::array(path, e))?)

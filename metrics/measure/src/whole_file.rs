@@ -7,17 +7,11 @@ use specimen_foundation::whole_file;
 use crate::error::MeasureError;
 
 /// Writes `bytes` to `path`, in a folder that is there, and replaces what was there.
-///
-/// # Errors
-/// A folder or a disk that cannot be written. The file that was there before is whole then.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), MeasureError> {
     whole_file::write_whole(path, bytes).map_err(|error| MeasureError::io(path, "write", error))
 }
 
 /// Fails where no file can be written to `path`, so that a user hears of it before the work. Leaves nothing behind.
-///
-/// # Errors
-/// As [`write_whole`].
 pub fn check_place(path: &Path) -> Result<(), MeasureError> {
     whole_file::check_writable(path).map_err(|error| MeasureError::io(path, "write", error))
 }

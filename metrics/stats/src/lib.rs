@@ -24,6 +24,8 @@
 //! # }
 //! ```
 
+#![warn(clippy::missing_errors_doc, clippy::must_use_candidate)]
+
 pub mod error;
 pub mod rounding;
 pub mod statistic;

@@ -71,10 +71,6 @@ pub struct Exported {
 }
 
 /// Writes `run` for a tool into the new folder `out`. A folder that cannot be written as a whole is not there.
-///
-/// # Errors
-/// A run without a summary, a folder that is there already and not empty or that is in the run, a disk that takes no more;
-/// images or prompts that the tool does not take.
 pub fn export(
     run: &RunDir,
     exporter: &Exporter,
@@ -97,7 +93,6 @@ fn absolute(path: &Path) -> Result<PathBuf, ExchangeError> {
 }
 
 /// The tool called `name`.
-#[must_use]
 pub fn exporter(name: &str) -> Option<&'static Exporter> {
     EXPORTERS.iter().find(|exporter| exporter.name == name)
 }

@@ -63,9 +63,6 @@ pub struct NamedScores {
 
 /// Reads the scores in a file of another tool, for the images of `run`. `cell` is whose images they are, for results of images
 /// that lay in another folder than the one `specimen export` wrote.
-///
-/// # Errors
-/// A file of no tool, a line that is no result of it, images of another run, an image twice or not at all.
 pub fn read_scores(
     run: &RunDir,
     path: &Path,

@@ -8,7 +8,6 @@ use specimen_foundation::failure::{Failure, FailureKind};
 use crate::{Digest, Document, ItemKey, Lease, Manifest, NotFinite};
 
 /// What the system says, and what to do where its disk is full.
-#[must_use]
 pub fn io_words(source: &std::io::Error) -> String {
     if crate::files::disk_space::is_disk_full(source) {
         return format!(

@@ -35,7 +35,6 @@ pub struct Options {
 
 impl Options {
     /// A report with every column.
-    #[must_use]
     pub fn new(quality: Quality, n_grid_prompts: usize) -> Options {
         Options { quality, n_grid_prompts, columns: Vec::new(), facts: Vec::new(), projected: None }
     }
@@ -78,9 +77,6 @@ pub struct Report {
 const ENDINGS: [&str; 4] = ["svg", "pdf", "png", "csv"];
 
 /// Writes `report/` of a run.
-///
-/// # Errors
-/// When the run has no valid summary, an image it names is not readable, or a file cannot be written.
 pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     let summary = options.projected.clone().map_or_else(|| read_summary(run), Ok)?;
     let folder = run.report();
@@ -122,9 +118,6 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
 
 /// Writes the files of some figures of `summary` alone into `folder`, in a style; `sweep` names all sweeps, `breakdown` all
 /// breakdowns by the facts of prompts.
-///
-/// # Errors
-/// As [`report`], and when the run has no figure of a name.
 pub fn draw(
     run: &RunDir,
     summary: &Summary,
@@ -143,9 +136,6 @@ pub fn draw(
 pub type Asked = (String, Result<DrawnFigure, String>);
 
 /// Some figures of a run; `sweep` names all sweeps.
-///
-/// # Errors
-/// As [`draw`].
 pub fn drawn(run: &RunDir, names: &[String], quality: &Quality) -> Result<Vec<Asked>, ReportError> {
     let summary = read_summary(run)?;
     let besides = Besides { diagnostics: &diagnostics(run, &summary)?, breakdowns: &[] };
@@ -154,9 +144,6 @@ pub fn drawn(run: &RunDir, names: &[String], quality: &Quality) -> Result<Vec<As
 }
 
 /// The images of a run's cells side by side as a PNG file, with so many prompts; or why there is none.
-///
-/// # Errors
-/// As [`report`].
 pub fn grid_picture(run: &RunDir, n_prompts: usize) -> Result<Result<Vec<u8>, String>, ReportError> {
     let summary = read_summary(run)?;
     match ImagesByPrompt::of(run, &summary, n_prompts)? {
@@ -166,9 +153,6 @@ pub fn grid_picture(run: &RunDir, n_prompts: usize) -> Result<Result<Vec<u8>, St
 }
 
 /// Writes `report/grid.png` alone, with so many prompts.
-///
-/// # Errors
-/// As [`report`].
 pub fn grid(run: &RunDir, n_prompts: usize) -> Result<Outcome, ReportError> {
     let summary = read_summary(run)?;
     let by_prompt = ImagesByPrompt::of(run, &summary, n_prompts)?;
@@ -253,9 +237,6 @@ fn broken_down(
 }
 
 /// The breakdowns of a run's scores by facts of its prompts as tables, one a fact; or why there is none.
-///
-/// # Errors
-/// As [`report`].
 pub fn breakdown_tables(run: &RunDir, facts: &[PromptFact]) -> Result<Vec<ByFact<Table>>, ReportError> {
     let summary = read_summary(run)?;
     let table =

@@ -165,9 +165,6 @@ pub struct BadCosts {
 
 impl CostTable {
     /// Reads the file at `path`.
-    ///
-    /// # Errors
-    /// When it cannot be read or is not a cost table; the line is named.
     pub fn read(path: &Path) -> Result<CostTable, BadCosts> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| BadCosts {
@@ -180,9 +177,6 @@ impl CostTable {
     }
 
     /// Reads the text of a file.
-    ///
-    /// # Errors
-    /// As [`CostTable::read`].
     pub fn parse(file: &str, text: &str) -> Result<CostTable, BadCosts> {
         toml::from_str(text).map_err(|error| {
             let (place, reason) = Places::file(file, text).said(error.span(), error.message());
@@ -194,15 +188,11 @@ impl CostTable {
     ///
     /// # Panics
     /// Never: every value of a table has a form in TOML.
-    #[must_use]
     pub fn text(&self) -> String {
         toml::to_string(self).expect("numbers, texts and lists of them have a form in TOML")
     }
 
     /// Cost of a verification of `nodes` nodes, root included, in plain steps: linear between measured sizes.
-    ///
-    /// # Errors
-    /// A tree larger than any that was timed.
     pub fn verification(&self, nodes: f64) -> Result<f64, String> {
         let mut below = (1.0, 1.0);
         for cost in &self.verifications {
@@ -220,9 +210,6 @@ impl CostTable {
     }
 
     /// Cost of a forward of the drafter `proposer`, in plain steps.
-    ///
-    /// # Errors
-    /// A drafter that was not timed.
     pub fn draft(&self, proposer: &str) -> Result<f64, String> {
         let found = self.drafters.iter().find(|draft| draft.proposer == proposer);
         found
@@ -231,19 +218,16 @@ impl CostTable {
     }
 
     /// Share of its bound by memory bandwidth at which a plain step runs; `None` where the bytes are unknown.
-    #[must_use]
     pub fn step_efficiency(&self) -> Option<f64> {
         Some(self.bound_s()? / self.step_seconds)
     }
 
     /// Least seconds of a plain step: its bytes over the bandwidth.
-    #[must_use]
     pub fn bound_s(&self) -> Option<f64> {
         self.step_bytes.map(|bytes| bytes as f64 / self.bytes_per_second)
     }
 
     /// What was timed, where and when.
-    #[must_use]
     pub fn words(&self) -> String {
         let &Self { ref model, ref dtype, ref machine, ref device, ref date, threads, .. } = self;
         let weights = match self.weights {

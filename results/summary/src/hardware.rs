@@ -28,9 +28,6 @@ pub struct RunHardware {
 impl RunHardware {
     /// That of a run whose driver runs on `driver`. Where tasks of a cluster have made rows, their nodes
     /// count; a driver on a login node has computed nothing.
-    ///
-    /// # Errors
-    /// An attempt's environment that cannot be read.
     pub fn of(run: &RunDir, driver: &Hardware) -> Result<Self, SummaryError> {
         let (mut devices, mut nodes, mut plain_steps) = (BTreeMap::new(), Vec::new(), Vec::new());
         for shard in run.shards()? {
@@ -74,7 +71,6 @@ impl RunHardware {
     }
 
     /// That attempts ran on devices of several models, in words; `None` where they did not.
-    #[must_use]
     pub fn several_models(&self) -> Option<String> {
         let models: BTreeSet<&String> = self.devices.values().collect();
         (models.len() > 1).then(|| {

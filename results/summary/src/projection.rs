@@ -18,9 +18,6 @@ const ROWS: &str =
 
 /// Fills the projections of all cells of `summary`. Says in what the table is of another measurement than the run: then the
 /// speedups are those of the table's settings.
-///
-/// # Errors
-/// Counts that contradict each other.
 pub fn project(summary: &mut Summary, table: &CostTable) -> Result<Option<String>, SummaryError> {
     let of_cell = |cell: &CellSummary| {
         let (speedup, why) = parted(speedup(cell, table)?);

@@ -35,9 +35,6 @@ pub struct Inputs<'a> {
 }
 
 /// Summarises a run.
-///
-/// # Errors
-/// Files that cannot be read, or counts that contradict each other.
 pub fn summarise(inputs: &Inputs<'_>) -> Result<Summary, SummaryError> {
     let &Inputs { run, plan, records, manifest, hardware, result_digest } = inputs;
     let spec = &plan.spec;

@@ -28,9 +28,6 @@ pub(crate) fn of_cell(times: &[&Timed]) -> CellTimingQuality {
 }
 
 /// The machine while the timed blocks ran. `baseline`: the times of the cell that others are compared with.
-///
-/// # Errors
-/// Rows that cannot be read.
 pub(crate) fn of_run(
     run: &RunDir,
     baseline: &[&Timed],

@@ -7,7 +7,6 @@ impl Table {
     ///
     /// # Panics
     /// Never: every row has an entry a column.
-    #[must_use]
     pub fn csv(&self) -> String {
         let mut out = CsvText::new();
         let block = (!self.sections.is_empty()).then(|| "block".to_owned());

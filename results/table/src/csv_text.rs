@@ -15,15 +15,11 @@ impl Default for CsvText {
 
 impl CsvText {
     /// None yet.
-    #[must_use]
     pub fn new() -> Self {
         Self(csv::Writer::from_writer(Vec::new()))
     }
 
     /// Adds a line.
-    ///
-    /// # Errors
-    /// Another number of fields than the first line has.
     pub fn write_record<T: AsRef<str>>(
         &mut self,
         fields: impl IntoIterator<Item = T>,
@@ -35,7 +31,6 @@ impl CsvText {
     ///
     /// # Panics
     /// Never: writing into memory does not fail.
-    #[must_use]
     pub fn into_text(self) -> String {
         let bytes = self.0.into_inner().expect("writing into memory does not fail");
         String::from_utf8(bytes).expect("what was written is text")

@@ -21,7 +21,6 @@ pub enum Block {
 }
 
 /// As Markdown.
-#[must_use]
 pub fn markdown_page(blocks: &[Block]) -> String {
     let texts = blocks.iter().map(|block| match block {
         Block::Heading(level, text) => {
@@ -38,7 +37,6 @@ pub fn markdown_page(blocks: &[Block]) -> String {
 }
 
 /// As an HTML page that needs nothing but its pictures, light or dark as the reader's screen is.
-#[must_use]
 pub fn html_page(title: &str, blocks: &[Block]) -> String {
     let texts = blocks.iter().map(|block| match block {
         Block::Heading(level, text) => format!("<h{level}>{}</h{level}>\n", html::escape(text)),

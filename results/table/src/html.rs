@@ -8,7 +8,6 @@ use crate::{Rank, Table, mark, words::joined};
 
 impl Table {
     /// A `figure` with head, table, footnotes and legend. Every text is escaped.
-    #[must_use]
     pub fn html(&self) -> String {
         let mut out = match self.id.is_empty() {
             true => String::from("<figure class=\"specimen-table\">\n"),

@@ -37,7 +37,6 @@ struct Part {
 impl Table {
     /// One or several `table` environments: head as caption, a `tabular` for each panel, footnotes and legend below the last
     /// in small type.
-    #[must_use]
     pub fn latex(&self) -> String {
         let below = self.below();
         let mut floats: Vec<Vec<Part>> = vec![Vec::new()];

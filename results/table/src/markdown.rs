@@ -9,7 +9,6 @@ use crate::{Rank, Table, mark, words::joined};
 
 impl Table {
     /// Head, table, footnotes, legend; best in bold, second in italics.
-    #[must_use]
     pub fn markdown(&self) -> String {
         let mut out = String::new();
         for line in &self.head {

@@ -3,7 +3,6 @@
 
 /// Decimals that a column needs: two digits of the widest interval, or four of the largest value where
 /// there are no intervals.
-#[must_use]
 pub fn column_decimals(values: &[(f64, Option<[f64; 2]>)]) -> usize {
     let widest = values.iter().filter_map(|(_, ci)| ci.map(|[lo, hi]| (hi - lo) / 2.0)).fold(0.0, f64::max);
     let (scale, digits) = if widest > 0.0 {
@@ -26,7 +25,6 @@ pub fn column_decimals(values: &[(f64, Option<[f64; 2]>)]) -> usize {
 
 /// A value with its interval: `1.92 [1.85, 2.01]`, or `1.92 ± 0.08` where both sides are alike. No zero
 /// keeps a minus sign.
-#[must_use]
 pub fn with_interval(value: f64, ci95: Option<[f64; 2]>, decimals: usize, brackets: bool) -> String {
     let number = fixed(value, decimals);
     let Some([lo, hi]) = ci95 else { return number };
@@ -41,7 +39,6 @@ pub fn with_interval(value: f64, ci95: Option<[f64; 2]>, decimals: usize, bracke
 
 /// A value with a fixed number of decimals. Its last bits do not count: a mean of 7/8 is one number, in whatever order it was
 /// summed, and not 0.87 in one row and 0.88 in another.
-#[must_use]
 pub fn fixed(value: f64, decimals: usize) -> String {
     let value: f64 = format!("{value:.13e}").parse().unwrap_or(value);
     let text = format!("{value:.decimals$}");
@@ -53,7 +50,6 @@ pub fn fixed(value: f64, decimals: usize) -> String {
 
 /// A value with at least `least` decimals, and as many more (up to 12 in all) as show on which side of each of `bounds` it
 /// is: 0.0304 next to a bound of 0.03 with two decimals, not 0.03.
-#[must_use]
 pub fn deciding(value: f64, bounds: &[f64], least: usize) -> String {
     const MOST: usize = 12;
     let is_faithful = |text: &str| {
@@ -66,7 +62,6 @@ pub fn deciding(value: f64, bounds: &[f64], least: usize) -> String {
 
 /// A value with its interval, as [`deciding`] writes each of the three numbers: `10 [-0.4, 16]` next to a bound of 0, not
 /// `10 [0, 16]`.
-#[must_use]
 pub fn deciding_interval(value: f64, ci95: Option<[f64; 2]>, bounds: &[f64], least: usize) -> String {
     let shown = |number: f64| deciding(number, bounds, least);
     match ci95 {
@@ -76,7 +71,6 @@ pub fn deciding_interval(value: f64, ci95: Option<[f64; 2]>, bounds: &[f64], lea
 }
 
 /// A number as a person types it: no trailing zeros.
-#[must_use]
 pub fn plain(value: f64) -> String {
     format!("{value}")
 }
@@ -92,7 +86,6 @@ pub(crate) fn raised_letter(c: char) -> Option<char> {
 }
 
 /// The mark of a footnote: a raised letter, since a raised digit after a number reads as a power.
-#[must_use]
 pub fn mark(index: usize) -> String {
     let n = RAISED.chars().count();
     let letter = RAISED.chars().nth(index % n).expect("the remainder is below the number of letters");

@@ -18,7 +18,6 @@ pub enum Rank {
 
 /// Places within groups: `rivals[i]` is the group in which entry `i` competes and its value, absent where it does not.
 /// An entry alone in its group has not won anything, nor has one of a group whose values are all the same.
-#[must_use]
 pub fn ranks<G: Ord>(rivals: &[Option<(G, f64)>], higher_is_better: bool) -> Vec<Rank> {
     let mut groups: BTreeMap<&G, Vec<f64>> = BTreeMap::new();
     for (group, value) in rivals.iter().flatten() {

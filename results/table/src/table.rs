@@ -58,7 +58,6 @@ pub struct Entry {
 
 impl Entry {
     /// An entry without a place; line breaks and control characters become spaces.
-    #[must_use]
     pub fn plain(text: &str) -> Entry {
         Entry { text: one_line(text), rank: Rank::None }
     }
@@ -66,19 +65,16 @@ impl Entry {
 
 impl Column {
     /// A column of words.
-    #[must_use]
     pub fn text(name: &str) -> Column {
         Column { name: name.to_owned(), ..Column::default() }
     }
 
     /// A column of numbers.
-    #[must_use]
     pub fn number(name: &str, unit: &str, higher_is_better: Option<bool>) -> Column {
         Column { name: one_line(name), unit: one_line(unit), higher_is_better, is_number: true }
     }
 
     /// The arrow that points where it is better; empty where neither is.
-    #[must_use]
     pub fn arrow(&self) -> &'static str {
         match self.higher_is_better {
             Some(true) => "↑",
@@ -112,7 +108,6 @@ impl Table {
     }
 
     /// Whether any entry has this place.
-    #[must_use]
     pub fn has(&self, rank: Rank) -> bool {
         self.rows.iter().flatten().any(|entry| entry.rank == rank)
     }

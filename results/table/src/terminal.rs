@@ -10,7 +10,6 @@ use crate::{Column, Entry, Rank, Table, mark};
 
 impl Table {
     /// The table for a terminal of `width` columns.
-    #[must_use]
     pub fn text(&self, width: usize) -> String {
         let mut out = String::new();
         for line in &self.head {

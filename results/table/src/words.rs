@@ -4,7 +4,6 @@ use specimen_foundation::text::one_line;
 
 /// A field of a CSV file as one line, which no spreadsheet takes for a formula: what begins like one and is no number
 /// gets an apostrophe before it.
-#[must_use]
 pub fn csv_field(text: &str) -> String {
     let line = one_line(text);
     let begins_like_one = line.trim_start().starts_with(['=', '+', '-', '@']);

@@ -19,7 +19,6 @@ const SHOWN: [(&str, &str, Option<bool>); 4] = [
 
 /// The ablation table of a run; baselines are left out, since they have no settings to switch. `None` where fewer than two
 /// cells are left, or these do not differ in any setting.
-#[must_use]
 pub fn ablation(summary: &Summary) -> Option<Table> {
     let cells: Vec<&CellSummary> = summary.cells.iter().filter(|cell| !cell.is_baseline()).collect();
     let settings: Vec<BTreeMap<String, String>> =

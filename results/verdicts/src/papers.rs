@@ -59,13 +59,11 @@ pub struct PublishedRow {
 
 impl PublishedRow {
     /// Whether the value was taken from notes about the paper.
-    #[must_use]
     pub fn is_second_hand(&self) -> bool {
         self.source.ends_with(SECOND_HAND)
     }
 
     /// The row's text in a column of the files; `None` for `value` and unknown columns.
-    #[must_use]
     pub fn column(&self, name: &str) -> Option<&str> {
         Some(match name {
             "source" => &self.source,
@@ -87,9 +85,6 @@ pub fn files() -> impl Iterator<Item = &'static str> {
 }
 
 /// The rows of a file, in its order.
-///
-/// # Errors
-/// When there is no such file, or a row of it is malformed.
 pub fn rows(file: &str) -> Result<Vec<PublishedRow>, VerdictError> {
     let Some((_, text)) = FILES.iter().find(|(name, _)| *name == file) else {
         return Err(VerdictError::NoSuchPaper {
@@ -105,9 +100,6 @@ pub fn rows(file: &str) -> Result<Vec<PublishedRow>, VerdictError> {
 }
 
 /// The printed values that a spec's `[[published]]` row means: at least one, and one a metric.
-///
-/// # Errors
-/// As [`rows`]; when no row matches, or two rows give one metric twice, so that several settings are meant.
 pub fn resolve(reference: &PublishedRef) -> Result<Vec<PublishedRow>, VerdictError> {
     let is_meant = |row: &PublishedRow| {
         let has = |(column, text): (&String, &String)| row.column(column) == Some(text.as_str());

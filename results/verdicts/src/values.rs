@@ -57,9 +57,6 @@ pub struct PairedTimes {
 
 impl RunValues {
     /// Reads the summary, the records, the times and the metrics of a run.
-    ///
-    /// # Errors
-    /// When a file cannot be read or contradicts itself.
     pub fn read(run: &RunDir) -> Result<RunValues, VerdictError> {
         let summary: Summary = read_document(&run.summary())?;
         let mut values = BTreeMap::new();
@@ -101,7 +98,6 @@ impl RunValues {
     }
 
     /// Mean of a measure over the samples of each prompt; empty where the cell has none.
-    #[must_use]
     pub fn by_prompt(&self, cell: &str, measure: &str) -> ByPrompt {
         let key = (cell.to_owned(), measure.to_owned());
         self.values.get(&key).map(means).unwrap_or_default()
@@ -119,7 +115,6 @@ impl RunValues {
 
     /// The first prompt and sample whose seed differs between a cell and one of another run, with both seeds; a random
     /// source that differs pairs nothing.
-    #[must_use]
     pub fn other_seed(&self, cell: &str, other: (&RunValues, &str)) -> Option<((String, u32), [Seed; 2])> {
         let (of_cell, theirs) = (self.seeds.get(cell)?, other.0.seeds.get(other.1)?);
         let both = of_cell.iter().filter_map(|(image, seed)| Some((image, [*seed, *theirs.get(image)?])));
@@ -138,7 +133,6 @@ impl RunValues {
 
     /// Number of prompts that a cell shares with a cell of another run, by their ids, and of those that either has; `None`
     /// where the images of one are not known.
-    #[must_use]
     pub fn common_prompts(&self, cell: &str, other: (&RunValues, &str)) -> Option<[usize; 2]> {
         let (of_cell, theirs) = (self.prompts(cell), other.0.prompts(other.1));
         let is_known = !of_cell.is_empty() && !theirs.is_empty();
@@ -146,7 +140,6 @@ impl RunValues {
     }
 
     /// What the times of a cell are observed by.
-    #[must_use]
     pub fn observed_by(&self, cell: &str) -> ObservedUnit {
         let is_batch = |timed: &Timed| timed.row.batch.is_some();
         match self.times.get(cell).is_some_and(|times| times.iter().any(is_batch)) {
@@ -157,7 +150,6 @@ impl RunValues {
 
     /// Seconds of each image of a cell in the attempts that timed all cells, by prompt, or by batch where images were decoded
     /// together; empty where nothing was timed or the span is unknown.
-    #[must_use]
     pub fn seconds(&self, cell: &str, span: Span) -> ByPrompt {
         let mut mean = Mean::new();
         let is_whole =
@@ -170,7 +162,6 @@ impl RunValues {
 
     /// The times of a cell and its baseline's, paired within attempts; `None` where the cell is its own baseline, has
     /// none, or shares no attempt with it.
-    #[must_use]
     pub fn paired_times(&self, cell: &str, span: Span) -> Option<PairedTimes> {
         let baseline = self.summary.cell(cell)?.baseline.as_deref().filter(|id| *id != cell)?;
         let of = |cell: &str| -> BTreeMap<(u32, u32, String, u32), &Timed> {

@@ -106,9 +106,6 @@ fn options(args: &CostsArgs, model: &str) -> Vec<String> {
 }
 
 /// The cost table that a process of `specimen costs` with `options` writes to `path`.
-///
-/// # Errors
-/// A process that cannot be started or that is not done at `until`, and the error that it ended with.
 pub(crate) fn by_process(
     options: &[String],
     path: &Path,

@@ -1,7 +1,6 @@
 //! `specimen data`: datasets and published models by name, the files they need, images of the embedded dataset, and
 //! features of targets.
 
-#[cfg(feature = "torch")]
 mod features;
 mod fetch;
 mod fetch_items;
@@ -40,7 +39,6 @@ pub enum DataCommand {
     #[command(subcommand)]
     Render(render::RenderCommand),
     /// Run a target once on images of its own and keep what the trainings of its heads read
-    #[cfg(feature = "torch")]
     Features(features::FeaturesArgs),
 }
 
@@ -107,7 +105,6 @@ pub(crate) fn data(command: &DataCommand, console: &Console) -> anyhow::Result<(
         DataCommand::Verify(args) => verify(args, console),
         DataCommand::Fetch(args) => fetch::fetch(args, console),
         DataCommand::Render(command) => render::render(command, console),
-        #[cfg(feature = "torch")]
         DataCommand::Features(args) => features::features(args, console),
     }
 }

@@ -48,7 +48,6 @@ pub struct GateArgs {
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Make the reruns that would confirm a failure, into folders next to the run
-    #[cfg(feature = "torch")]
     #[arg(long)]
     pub rerun: bool,
     /// Write the run as the new baseline instead of checking it, and rules to begin with where there are none
@@ -126,7 +125,6 @@ fn checked(
 ) -> anyhow::Result<Gate> {
     let found = check(rules, baseline, runs, args.runner.as_deref())?;
     args.reruns.iter().try_for_each(|rerun| check_same_files(&args.run, rerun))?;
-    #[cfg(feature = "torch")]
     if args.rerun && found.reruns_wanted > 0 {
         while runs.len() <= found.reruns_wanted as usize {
             console.say(format!(

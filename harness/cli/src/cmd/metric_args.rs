@@ -50,12 +50,10 @@ pub struct MetricArgs {
 #[derive(Debug, Args)]
 pub struct NetworkArgs {
     /// The network's weights, instead of where they are looked for
-    #[cfg(feature = "torch")]
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     /// Where the network computes: `cpu`, `cuda` or `cuda:N`. Features of a GPU are kept apart from those of the CPU, since
     /// they round otherwise
-    #[cfg(feature = "torch")]
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
 }
@@ -151,17 +149,10 @@ impl MetricArgs {
 
 impl NetworkArgs {
     /// What opens networks.
-    #[cfg(feature = "torch")]
     pub(crate) fn networks(&self) -> Box<dyn Networks> {
         let data = crate::spec_args::data_root();
         let data = data.as_ref().map(|root| root.path());
         Box::new(specimen_measure::published::Published::new(data, self.weights.clone()).on(&self.device))
-    }
-
-    /// Nothing opens networks.
-    #[cfg(not(feature = "torch"))]
-    pub(crate) fn networks(&self) -> Box<dyn Networks> {
-        Box::new(specimen_measure::network::NoNetworks)
     }
 }
 
@@ -328,17 +319,12 @@ pub(crate) fn digits(value: f64) -> String {
 /// Tells how far a source is, and what is odd about the cache.
 struct ImageProgress<'t> {
     console: &'t Console,
-    #[cfg(feature = "torch")]
     bar: Option<(PathBuf, crate::progress::ImageBar<'t>)>,
 }
 
 impl<'t> ImageProgress<'t> {
     fn new(console: &'t Console) -> Self {
-        Self {
-            console,
-            #[cfg(feature = "torch")]
-            bar: None,
-        }
+        Self { console, bar: None }
     }
 
     fn on(&mut self, path: &Path, event: Event) {
@@ -378,7 +364,6 @@ impl<'t> ImageProgress<'t> {
     }
 
     /// `so_far`: pictures that are done, of these from the cache, and left out.
-    #[cfg(feature = "torch")]
     fn done(&mut self, path: &Path, so_far: [usize; 3], n_all: usize) {
         let is_begun =
             self.bar.as_ref().is_some_and(|(known, bar)| known == path && bar.precedes(so_far[0] as u64));
@@ -390,15 +375,6 @@ impl<'t> ImageProgress<'t> {
         if let Some((_, bar)) = &mut self.bar {
             bar.reached(so_far.map(|n| n as u64));
         }
-    }
-
-    #[cfg(not(feature = "torch"))]
-    fn done(&mut self, path: &Path, [n_done, n_kept, n_left_out]: [usize; 3], n_all: usize) {
-        self.console.detail(format!(
-            "{}: {n_done} of {}, {n_kept} kept from before, {n_left_out} left out",
-            path.display(),
-            counted(n_all, "picture")
-        ));
     }
 }
 

@@ -48,7 +48,6 @@ pub struct PlanArgs {
     #[arg(long, value_name = "GB/S", value_parser = positive)]
     pub bandwidth: Option<f64>,
     /// Generate two images of every cell to estimate time and memory; needs the weights
-    #[cfg(feature = "torch")]
     #[arg(long)]
     pub probe: bool,
 }
@@ -102,7 +101,6 @@ struct ItemLine<'p> {
 /// Plans, and prints the estimate. Missing weights and data are part of the answer; without the prompts
 /// there is no plan.
 pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
-    #[cfg(feature = "torch")]
     if let Some(training) = specimen_train::head_spec::HeadSpec::if_one(&args.spec.spec)? {
         return super::plan_training::plan_training(&training, args, console);
     }
@@ -128,7 +126,6 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
     estimate.judged_by = seconds.map(|_| JudgedBy::History);
     estimate.time_bounds = time_bounds(&plan.spec, plan.prompts.len(), args.bandwidth)?;
     estimate.memory_bytes = memory_by_history(&out).or_else(|| requirements::memory(&plan.spec));
-    #[cfg(feature = "torch")]
     let seconds = if args.probe { Some(judge_by_probe(&plan, &mut estimate)?) } else { seconds };
     estimate.seconds = seconds.map(|seconds| seconds.iter().sum());
     let settings = text.slurm()?.unwrap_or_else(SlurmSpec::of_the_cluster);
@@ -136,9 +133,7 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
     let free_bytes = free_bytes(&out);
     let mut warnings: Vec<String> = plan.warnings().iter().map(ToString::to_string).collect();
     warnings.extend(free_space::complaint(estimate.disk_bytes, free_bytes));
-    #[cfg_attr(not(feature = "torch"), allow(unused_mut, reason = "only models add to them"))]
     let mut notes = notes(args, &plan.spec);
-    #[cfg(feature = "torch")]
     {
         let cut = super::plan_cuts::cuts(&plan, root.as_ref());
         warnings.extend(cut.warnings);
@@ -291,7 +286,6 @@ fn size_of_arrays(console: &Console) -> u32 {
 }
 
 /// Time and memory, judged by two images of every cell; seconds of the timed and of all other cells.
-#[cfg(feature = "torch")]
 fn judge_by_probe(plan: &Plan, estimate: &mut Estimate) -> anyhow::Result<[f64; 2]> {
     let stop = specimen_runner::process::stop_request::StopRequest::on_signals()?;
     specimen_weights::use_threads(1);

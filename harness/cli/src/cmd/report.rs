@@ -215,7 +215,6 @@ pub(crate) struct Written {
 }
 
 /// Writes the files of the report, and says which could not be made.
-#[cfg(feature = "torch")]
 pub(crate) fn write(
     run: &RunDir,
     look: &Look,
@@ -284,7 +283,6 @@ fn check(run: &RunDir, look: &Look) -> anyhow::Result<(Summary, Option<String>)>
 }
 
 /// Prints the numbers, and says where the page is.
-#[cfg(feature = "torch")]
 pub(crate) fn show(written: &Written, console: &Console) -> anyhow::Result<()> {
     show_checked(written, &Unverified::default(), console)
 }

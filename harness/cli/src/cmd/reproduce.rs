@@ -45,15 +45,12 @@ pub struct ReproduceArgs {
     #[arg(long, value_name = "DIR")]
     pub run: Option<PathBuf>,
     /// Folder that the runs are made in, or continued [default: results/runs]
-    #[cfg(feature = "torch")]
     #[arg(long, value_name = "DIR", conflicts_with = "run")]
     pub out: Option<PathBuf>,
     /// Take only the first N prompts
-    #[cfg(feature = "torch")]
     #[arg(long, value_name = "N", conflicts_with = "run", value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
     /// Also make the longer runs that claims about distances need; `all` makes them without it
-    #[cfg(feature = "torch")]
     #[arg(long, conflicts_with = "run")]
     pub long: bool,
     /// How the tables are written
@@ -143,14 +140,8 @@ fn longer_specs(args: &ReproduceArgs, paper: &Paper, table: &PaperTable) -> Vec<
     claims.filter_map(|claim| claim.specs.get(&args.model).cloned()).collect()
 }
 
-#[cfg(feature = "torch")]
 fn is_long(args: &ReproduceArgs) -> bool {
     args.long || args.paper.as_deref() == Some(ALL)
-}
-
-#[cfg(not(feature = "torch"))]
-fn is_long(_: &ReproduceArgs) -> bool {
-    false
 }
 
 /// The tables that are asked for, each with its paper.
@@ -232,7 +223,6 @@ fn write(folder: &Path, found: &Reproduction, console: &Console) -> anyhow::Resu
 }
 
 /// Makes the run of a spec, or continues it; its folder.
-#[cfg(feature = "torch")]
 fn make(args: &ReproduceArgs, mut text: SpecText, console: &Console) -> anyhow::Result<PathBuf> {
     if let Some(limit) = args.limit {
         text.set(&format!("dataset.limit={limit}"))?;
@@ -243,18 +233,6 @@ fn make(args: &ReproduceArgs, mut text: SpecText, console: &Console) -> anyhow::
 }
 
 /// A folder of this name where runs are made.
-#[cfg(feature = "torch")]
 fn out(args: &ReproduceArgs, name: &str) -> PathBuf {
     args.out.as_ref().map_or_else(|| crate::spec_args::default_out(name), |folder| folder.join(name))
-}
-
-#[cfg(not(feature = "torch"))]
-fn out(_: &ReproduceArgs, name: &str) -> PathBuf {
-    PathBuf::from(name)
-}
-
-#[cfg(not(feature = "torch"))]
-fn make(_: &ReproduceArgs, _: SpecText, _: &Console) -> anyhow::Result<PathBuf> {
-    let why = "this build cannot run anything; give a run of the table's twin with --run";
-    Err(CliError::Usage(why.to_owned()).into())
 }

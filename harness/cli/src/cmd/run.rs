@@ -201,9 +201,6 @@ pub(crate) fn n_cores() -> u32 {
 }
 
 /// Whether a run of the very same spec is at `out`, sealed, unchanged since, and with every image.
-///
-/// # Errors
-/// An image that is not what its record says; files that cannot be read.
 pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     if !out.join("manifest.json").exists() {
         return Ok(false);

@@ -4,7 +4,6 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use specimen_experiments::schema::spec_schema;
 use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
-#[cfg(feature = "torch")]
 use specimen_train::head_spec::HeadSpec;
 
 use crate::console::answer;
@@ -23,7 +22,6 @@ pub enum SchemaKind {
     /// A spec of an experiment
     Spec,
     /// A specification of a training, for train-drafter
-    #[cfg(feature = "torch")]
     Training,
     /// A protocol of metrics
     Protocol,
@@ -33,11 +31,9 @@ pub enum SchemaKind {
 
 impl SchemaKind {
     /// The schema, of draft 2020-12.
-    #[must_use]
     pub fn schema(self) -> Value {
         match self {
             Self::Spec => spec_schema(),
-            #[cfg(feature = "torch")]
             Self::Training => HeadSpec::schema(),
             Self::Protocol => Protocol::schema(),
             Self::PairProtocol => PairProtocol::schema(),
@@ -45,7 +41,6 @@ impl SchemaKind {
     }
 
     /// The schema as it is committed and printed.
-    #[must_use]
     pub fn text(self) -> String {
         format!("{:#}\n", self.schema())
     }

@@ -3,7 +3,6 @@
 //!
 //! `CHAOS_ROUNDS` is how often each disturbance is tried, at moments that a seed decides (default 1;
 //! `make chaos-local` tries 100 kills). The table of what was done is printed at the end.
-#![cfg(feature = "torch")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and the table is its answer")]
 
 mod disturb;

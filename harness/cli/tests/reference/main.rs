@@ -3,7 +3,6 @@
 //! So are the JSON Schemas of the files that people write.
 //! `make reference` writes them again; this test fails where one is not up to date.
 
-#![cfg(feature = "torch")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod outputs;

@@ -5,7 +5,6 @@
 //! minute or more (default 1, without them); `CHAOS_ONLY` names one of them. `make chaos-slurm` tries all, and prints
 //! the table of `docs/measurements`. `SLURM_QUICKSTART=whole` runs the first experiment whole and not only two of its
 //! prompts (`make slurm-quickstart`).
-#![cfg(feature = "torch")]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

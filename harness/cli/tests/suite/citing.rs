@@ -57,7 +57,6 @@ fn what_is_neither_a_run_nor_a_spec_is_refused() {
     desk.fails(&["cite", "empty"], 4, &["empty", "manifest.json"]);
 }
 
-#[cfg(feature = "torch")]
 #[test]
 fn a_run_is_cited_as_its_spec_with_the_metrics_that_were_added_to_it() {
     let desk = Desk::new();

@@ -61,7 +61,6 @@ fn schemas_are_printed_for_editors() {
     }
 }
 
-#[cfg(feature = "torch")]
 #[test]
 fn the_quickstart_needs_no_checkout() {
     let desk = Desk::new();

@@ -302,7 +302,6 @@ fn a_report_of_what_is_no_run_is_refused() {
     desk.fails(&["status", "here"], 4, &["manifest.json is missing; runs in it: held-out, rung-1\n"]);
 }
 
-#[cfg(feature = "torch")]
 mod torch {
     use super::*;
 

@@ -120,9 +120,6 @@ const INERT: [&str; 28] = [
 
 /// What `module.name` stands for. `has_script` says whether classes of TorchScript belong into this file; `inert` are
 /// further classes of settings, which the caller vouches for.
-///
-/// # Errors
-/// Every other global.
 pub(super) fn resolve<'a>(
     module: &'a str,
     name: &'a str,

@@ -33,9 +33,6 @@ pub struct Loaded<'a> {
 }
 
 /// Reads the pickle at the beginning of `bytes`.
-///
-/// # Errors
-/// A pickle that ends early, does not hold together, names an unknown global, or exceeds a limit.
 pub fn load<'a>(bytes: &'a [u8], dialect: Dialect<'_>, limits: &Limits) -> Result<Loaded<'a>, Fault> {
     let bytes = &bytes[..bytes.len().min(usize::try_from(limits.pickle_bytes).unwrap_or(usize::MAX))];
     let mut machine = Machine {

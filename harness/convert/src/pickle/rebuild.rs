@@ -155,10 +155,6 @@ fn tensor<'a>(
 }
 
 /// Whether the values of `tensor` are those that are stored.
-///
-/// # Errors
-/// A tensor that PyTorch keeps as the conjugate or the negative of what is stored, and one with notes that are not known:
-/// they may change its values too.
 pub fn check_stored(heap: &Heap<'_>, tensor: &TensorNode<'_>) -> Result<(), Unresolved> {
     let unresolved = |found: String, remedy| Err(Unresolved { found, remedy });
     let unknown = "it is not known what they change: save its clone() with torch.save";

@@ -97,7 +97,6 @@ impl<'a> Heap<'a> {
     }
 
     /// The value at `id`.
-    #[must_use]
     pub fn get(&self, id: Id) -> &Node<'a> {
         &self.nodes[id.0 as usize]
     }
@@ -124,7 +123,6 @@ impl Node<'_> {
     }
 
     /// What kind of value it is, for messages.
-    #[must_use]
     pub fn kind(&self) -> String {
         match self {
             Self::None => "None".to_owned(),

@@ -9,7 +9,6 @@ use crate::heads::head_sources::HeadSource;
 ///
 /// # Panics
 /// If `model` has no sizes of the family, which the tests of the catalog's files exclude.
-#[must_use]
 pub fn sizes_of<C: DeserializeOwned>(model: &Entry) -> C {
     let target = model.target.as_ref().expect("a model of a family draws images");
     target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name))
@@ -35,7 +34,6 @@ impl<C: DeserializeOwned, V> Published<C, V> {
     ///
     /// # Panics
     /// As [`sizes_of`].
-    #[must_use]
     pub fn of(model: &'static Entry, vq: V) -> Self {
         let (config, parts, heads) = (sizes_of(model), model.all_parts(), HeadSource::all_of(model));
         Self { name: &model.name, config, vq, parts, heads }

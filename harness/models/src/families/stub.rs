@@ -53,9 +53,6 @@ const CONFIG: TargetConfig = TargetConfig {
 const NULL_WORD: i64 = 16;
 
 /// The same network every time, in `kind` on `device`.
-///
-/// # Errors
-/// None in practice: its parameters are made, not read.
 pub fn open(kind: Kind, device: Device) -> Result<LoadedModel, LoadError> {
     let _guard = tch::no_grad_guard();
     let mut random = RandomWeights::new(1);

@@ -17,9 +17,6 @@ pub struct TextTokenizer {
 
 impl TextTokenizer {
     /// Reads the file at `path`.
-    ///
-    /// # Errors
-    /// A file that cannot be read or is not a tokenizer.
     pub fn open(path: &Path) -> Result<Self, LoadError> {
         let bytes =
             read_side_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
@@ -27,9 +24,6 @@ impl TextTokenizer {
     }
 
     /// Reads the JSON of a tokenizer; `path` stands for it in messages.
-    ///
-    /// # Errors
-    /// Bytes that are not a tokenizer.
     pub fn of_bytes(path: &Path, json: &[u8]) -> Result<Self, LoadError> {
         let wrong = |reason: String| LoadError::Config { path: path.to_owned(), reason };
         let mut inner =
@@ -40,49 +34,38 @@ impl TextTokenizer {
     }
 
     /// The same, made of a file of another form whose blake3 is `digest`, hex.
-    #[must_use]
     pub(crate) fn with_digest(self, digest: String) -> Self {
         Self { digest, ..self }
     }
 
     /// Its file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// `reason` as what is wrong with its file.
-    #[must_use]
     pub fn unfit(&self, reason: String) -> LoadError {
         LoadError::Config { path: self.path.clone(), reason }
     }
 
     /// Its file, as the part `role` of a model.
-    #[must_use]
     pub fn id(&self, role: &str) -> WeightsId {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         WeightsId { role: role.to_owned(), file, digest: self.digest.clone() }
     }
 
     /// The ids of `text`, with what the tokenizer adds before and behind every text.
-    ///
-    /// # Errors
-    /// A text that it cannot split, in words.
     pub fn encode(&self, text: &str) -> Result<Vec<i64>, String> {
         let encoding = self.inner.encode(text, true).map_err(|e| e.to_string())?;
         Ok(encoding.get_ids().iter().map(|&id| i64::from(id)).collect())
     }
 
     /// Words, those added to the vocabulary included.
-    #[must_use]
     pub fn n_words(&self) -> i64 {
         self.inner.get_vocab_size(true) as i64
     }
 
     /// The id of the token `name`.
-    ///
-    /// # Errors
-    /// A tokenizer without it: it belongs to another model.
     pub fn special(&self, name: &str) -> Result<i64, LoadError> {
         let reason = || format!("it has no token `{name}`; is it the right model's?");
         self.inner.token_to_id(name).map(i64::from).ok_or_else(|| self.unfit(reason()))

@@ -39,9 +39,6 @@ pub(super) struct WordModel {
 
 impl WordModel {
     /// The model that the runner takes, its codes decoded on `device`.
-    ///
-    /// # Errors
-    /// A codebook or an embedding with an entry that is not finite.
     pub(super) fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
         let Self { name, network, form, headed, prompt, codebook, decode, heads, .. } = self;
         let (mut weights, mut warnings) = (self.weights, self.warnings);

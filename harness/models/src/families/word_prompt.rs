@@ -28,9 +28,6 @@ pub struct WordPrompt {
 
 impl WordPrompt {
     /// Prompts of the model `name` that begin with the word `begin` and end in `image`; `padding` fills the shorter row.
-    ///
-    /// # Errors
-    /// A tokenizer without one of these words.
     pub fn new(
         name: &'static str,
         text: TextTokenizer,
@@ -42,9 +39,6 @@ impl WordPrompt {
     }
 
     /// The words of `text`, which ends in that of an image.
-    ///
-    /// # Errors
-    /// A text that the tokenizer cannot split, or one that is too long.
     pub fn words(&self, text: &str) -> Result<Vec<i64>, ModelError> {
         let mut words = self.text.encode(text).map_err(|reason| self.unusable(reason))?;
         // Whether a file of a tokenizer adds the beginning itself differs between repositories of one model.
@@ -73,9 +67,6 @@ impl WordPrompt {
     }
 
     /// The words of `texts`, the caption's first, as rows of one length.
-    ///
-    /// # Errors
-    /// As [`WordPrompt::words`].
     pub fn rows(&self, texts: &[String]) -> Result<PromptRows, ModelError> {
         let rows = texts.iter().map(|text| self.words(text)).collect::<Result<_, _>>()?;
         Ok(PromptRows::padded(rows, self.padding))

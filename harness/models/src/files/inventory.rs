@@ -25,9 +25,6 @@ impl ParamSource for Recorder {
 }
 
 /// What `read` asks for, in its order.
-///
-/// # Errors
-/// As `read`.
 pub fn inventory<T>(
     read: impl FnOnce(&mut dyn ParamSource) -> Result<T, LoadError>,
 ) -> Result<Vec<Expected>, LoadError> {
@@ -39,7 +36,6 @@ pub fn inventory<T>(
 
 /// The inventory of a network of `n_layers` from that of the same network with one: every name that begins with `0.`
 /// behind `stem` is repeated, layer by layer. A large network is not built to be listed.
-#[must_use]
 pub fn with_layers(one: Vec<Expected>, stem: &str, n_layers: i64) -> Vec<Expected> {
     let zeroth = format!("{stem}0.");
     let is_layer = |entry: &Expected| entry.name.starts_with(&zeroth);

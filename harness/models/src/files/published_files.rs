@@ -14,7 +14,6 @@ use specimen_weights::{DigestCache, LoadError};
 use crate::seam::model_error::ModelError;
 
 /// `data`, and the folders that the environment names, as [`Places::of_environment`].
-#[must_use]
 pub fn places(data: Option<&Path>) -> Places {
     Places::of_environment(data, variable)
 }
@@ -24,10 +23,6 @@ fn variable(name: &str) -> Option<PathBuf> {
 }
 
 /// The files of every part of `model`, in their order.
-///
-/// # Errors
-/// [`ModelError::Unfetched`] with all parts that are not there, where they were looked for and the command that
-/// fetches them; [`ModelError::Given`] where the files that a user names are not those of the model.
 pub fn find_all(places: &Places, model: &str, parts: &[&Part]) -> Result<Vec<Vec<PathBuf>>, ModelError> {
     let found: Vec<Option<Vec<PathBuf>>> = parts.iter().map(|part| places.part(part)).collect();
     let missing: Vec<&Part> =
@@ -46,9 +41,6 @@ pub fn find_all(places: &Places, model: &str, parts: &[&Part]) -> Result<Vec<Vec
 /// Compares the published files of `model`, of what it needs and of its heads, as far as they are here, with the sizes and
 /// digests that are known of them; what was converted by the digest of its source. Returns a sentence for each that is not of
 /// the commit that the catalog names. What a user names is not looked at.
-///
-/// # Errors
-/// A file of another size or digest, or that cannot be read.
 pub fn compared(places: &Places, model: &'static Entry) -> Result<Vec<String>, ModelError> {
     let digests = DigestCache::of_environment();
     let kept = |path: &Path, like: &str| {
@@ -92,7 +84,6 @@ fn expected(part: &Part) -> String {
 }
 
 /// Those of `paths` that hold tensors: all but configuration and index.
-#[must_use]
 pub fn of_tensors(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let is_beside = |path: &PathBuf| path.ends_with("config.json") || path.ends_with(INDEX);
     paths.into_iter().filter(|path| !is_beside(path)).collect()
@@ -111,7 +102,6 @@ pub struct AbsentHead {
 
 impl AbsentHead {
     /// Why it does not draft: it is still absent, or came too late.
-    #[must_use]
     pub fn refusal(&self) -> ModelError {
         match find_all(&self.places, self.entry, &[self.part]) {
             Err(error) => error,

@@ -41,14 +41,12 @@ impl<'a> PublishedNames<'a> {
     }
 
     /// The same with so many heads of keys and values; absent: as many as attention heads.
-    #[must_use]
     pub fn with_kv_heads(self, n: Option<i64>) -> Self {
         Self { n_kv_heads: n, ..self }
     }
 
     /// The same where `are`: the file says by how much the weight of a norm differs from 1, as Gemma's do. The weight is in
     /// f32: a smaller kind would lose the digits of a small difference.
-    #[must_use]
     pub fn with_offset_norms(self, are: bool) -> Self {
         Self { norms_are_offsets: are, ..self }
     }

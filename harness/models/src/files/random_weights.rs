@@ -18,13 +18,11 @@ pub struct RandomWeights {
 
 impl RandomWeights {
     /// Wide parameters, in the order in which they are asked for; the names do not matter.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { uniforms: Uniforms::new(seed), n_made: 0, is_wide: true }
     }
 
     /// Wide ones for a network at toy width; for published sizes what a network starts with.
-    #[must_use]
     pub fn of(is_toy: bool, seed: u64) -> Self {
         Self { is_wide: is_toy, ..Self::new(seed) }
     }

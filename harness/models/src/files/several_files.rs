@@ -15,9 +15,6 @@ pub struct SeveralFiles {
 impl SeveralFiles {
     /// Opens all files at `paths`, at least one; floats keep the kind they are stored in.
     ///
-    /// # Errors
-    /// As [`Checkpoint::open`].
-    ///
     /// # Panics
     /// If there is no path.
     pub fn open(paths: &[PathBuf]) -> Result<Self, LoadError> {
@@ -28,9 +25,6 @@ impl SeveralFiles {
 
     /// A network that `make` reads from the files at `paths`, with what it was read from as the part `role`. What is
     /// left over and not ignored is an error.
-    ///
-    /// # Errors
-    /// As [`SeveralFiles::open`], `make` and [`SeveralFiles::finish`].
     pub fn read<T>(
         paths: &[PathBuf],
         role: &str,
@@ -44,21 +38,16 @@ impl SeveralFiles {
     }
 
     /// Whether one of the files has a tensor of this name.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.shape(name).is_some()
     }
 
     /// Shape of the tensor `name`, without taking it.
-    #[must_use]
     pub fn shape(&self, name: &str) -> Option<&[i64]> {
         self.files.iter().find_map(|file| file.shape(name))
     }
 
     /// As [`Checkpoint::take`], from the file that has it.
-    ///
-    /// # Errors
-    /// As [`Checkpoint::take`]; the first file says what is wrong if none has it.
     pub fn take(&mut self, name: &str, shape: &[i64]) -> Result<Tensor, LoadError> {
         let at = self.place_of(name);
         self.files[at].take(name, shape)
@@ -70,7 +59,6 @@ impl SeveralFiles {
     }
 
     /// Element kind in which the tensor `name` is stored.
-    #[must_use]
     pub fn stored_kind(&self, name: &str) -> Option<Kind> {
         self.files.iter().find_map(|file| file.stored_kind(name))
     }
@@ -81,7 +69,6 @@ impl SeveralFiles {
     }
 
     /// Every file with its digest, as the part `role` of a model.
-    #[must_use]
     pub fn ids(&self, role: &str) -> Vec<WeightsId> {
         let of = |at: usize, file: &Checkpoint| WeightsId {
             role: if at == 0 { role.to_owned() } else { format!("{role} {}", at + 1) },
@@ -92,9 +79,6 @@ impl SeveralFiles {
     }
 
     /// Ends the loading.
-    ///
-    /// # Errors
-    /// As [`Checkpoint::finish`].
     pub fn finish(self) -> Result<(), LoadError> {
         self.files.into_iter().try_for_each(Checkpoint::finish)
     }

@@ -32,9 +32,6 @@ pub struct Sidecar(serde_json::Value);
 impl Sidecar {
     /// Reads the file beside `weights` that has their name and ends in `.json`, or else the `config.json` of their
     /// folder, if there is one.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or is not JSON.
     pub fn beside(weights: &Path) -> Result<Self, LoadError> {
         let Some(path) = config_beside(weights) else { return Ok(Self(serde_json::Value::Null)) };
         let text = read_side_text(&path).map_err(|source| LoadError::Read { path: path.clone(), source })?;
@@ -44,22 +41,17 @@ impl Sidecar {
     }
 
     /// One that has these entries.
-    #[must_use]
     pub fn of(entries: serde_json::Value) -> Self {
         Self(entries)
     }
 
     /// All entries; null where there is no such file.
-    #[must_use]
     pub fn entries(&self) -> &serde_json::Value {
         &self.0
     }
 
     /// Refuses entries that no head can have: sizes, epsilons and factors that are none, and other kinds of values than are
     /// read. An entry that is null says nothing.
-    ///
-    /// # Errors
-    /// The entry, what it is and what is expected.
     pub fn check(&self) -> Result<(), String> {
         for (key, value) in self.0.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
             let is_below = |most: f64| value.as_f64().is_some_and(|x| x > 0.0 && x < most);
@@ -101,9 +93,6 @@ impl Sidecar {
 
     /// Refuses entries that are not those of `built`, the configuration of what was built for a model: its sizes are those of
     /// the tensors.
-    ///
-    /// # Errors
-    /// The entry, what it is and what is expected.
     pub fn check_against(&self, built: &serde_json::Value) -> Result<(), String> {
         let implied = |key: &str| match key {
             "num_key_value_heads" => built.get("num_attention_heads").cloned(),
@@ -130,19 +119,16 @@ impl Sidecar {
     }
 
     /// The number under `key`.
-    #[must_use]
     pub fn number(&self, key: &str) -> Option<f64> {
         self.0.get(key)?.as_f64()
     }
 
     /// The flag under `key`.
-    #[must_use]
     pub fn flag(&self, key: &str) -> Option<bool> {
         self.0.get(key)?.as_bool()
     }
 
     /// The three numbers of layers under `key`.
-    #[must_use]
     pub fn places(&self, key: &str) -> Option<[usize; 3]> {
         let numbers = self.0.get(key)?.as_array()?.iter();
         let places: Option<Vec<usize>> = numbers.map(|n| n.as_u64()?.try_into().ok()).collect();
@@ -150,7 +136,6 @@ impl Sidecar {
     }
 
     /// The text under `key`.
-    #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.as_str()
     }

@@ -31,7 +31,6 @@ impl HeadKind {
     pub const ALL: [Self; 2] = [Self::Eagle1, Self::Eagle3];
 
     /// As specs write it.
-    #[must_use]
     pub fn as_written(self) -> &'static str {
         match self {
             Self::Eagle1 => "eagle1",
@@ -40,13 +39,11 @@ impl HeadKind {
     }
 
     /// What specs write as `proposer`.
-    #[must_use]
     pub fn of(proposer: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_written() == proposer)
     }
 
     /// What drafts by the head of this kind that is called `weights`; `None`: the standard one.
-    #[must_use]
     pub fn drafter(self, weights: Option<String>) -> DrafterKind {
         match self {
             Self::Eagle1 => DrafterKind::Eagle1(weights),
@@ -121,7 +118,6 @@ impl From<String> for NoHead {
 pub type DescribeHead = Box<dyn Fn(HeadKind, &mut HeadFile<'_>) -> Result<DescribedHead, NoHead>>;
 
 /// What a family without heads says.
-#[must_use]
 pub fn no_heads(model: &'static str) -> DescribeHead {
     Box::new(move |_, _| {
         Err(NoHead::Unfit(format!(
@@ -133,22 +129,17 @@ pub fn no_heads(model: &'static str) -> DescribeHead {
 impl DescribedHead {
     /// The target's layers whose inputs it reads, 0-based and ascending, as its configuration has them; none for a head that
     /// reads the feature after the final norm.
-    #[must_use]
     pub fn taps(&self) -> Vec<usize> {
         let named = self.config.get("taps").and_then(serde_json::Value::as_array);
         named.into_iter().flatten().filter_map(|tap| usize::try_from(tap.as_u64()?).ok()).collect()
     }
 
     /// The head with weights of `source`, in the order in which it asks for them.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn made(&self, source: &mut dyn ParamSource) -> Result<StartDraft, LoadError> {
         Ok(self.start((self.build)(source)?))
     }
 
     /// What starts drafts by `head`, which it prepares.
-    #[must_use]
     pub fn start(&self, mut head: Box<dyn DraftHead>) -> StartDraft {
         tch::no_grad(|| head.prepare());
         let (head, front, pad_view): (Rc<dyn DraftHead>, _, _) = (head.into(), self.front, self.pad_view);
@@ -180,7 +171,6 @@ impl FrontPairs {
     }
 
     /// Pads that the head does not see at the front of each row; empty where it sees all.
-    #[must_use]
     pub fn hidden_pads(self, target: &dyn Backbone) -> Vec<i64> {
         match self {
             Self::NextSlots { hide_pads: true } => target.pads().to_vec(),

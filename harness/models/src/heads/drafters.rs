@@ -83,9 +83,6 @@ impl Heads {
     }
 
     /// What starts the drafter `kind` of `model`.
-    ///
-    /// # Errors
-    /// A drafter that the model does not know, or one that is not on this machine.
     pub fn get(&self, model: &str, kind: &DrafterKind) -> Result<&StartDraft, ModelError> {
         let asked = kind.clone().normal();
         if let Some((_, head)) = self.0.iter().find(|(known, _)| *known == asked) {

@@ -69,9 +69,6 @@ pub struct EagleHead {
 
 impl EagleHead {
     /// Reads or makes the parameters for a target of width `d_model`.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource, config: &EagleConfig, d_model: i64) -> Result<Self, LoadError> {
         let d = d_model;
         let std = Init::Normal((2.0 * d as f64).powf(-0.5));
@@ -93,7 +90,6 @@ impl EagleHead {
     }
 
     /// The flags and sizes.
-    #[must_use]
     pub fn config(&self) -> &EagleConfig {
         &self.config
     }

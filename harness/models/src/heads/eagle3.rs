@@ -51,16 +51,12 @@ pub struct Eagle3Config {
 
 impl Eagle3Config {
     /// The same head over other layers.
-    #[must_use]
     pub fn tapping(self, taps: [usize; 3]) -> Self {
         Self { taps, ..self }
     }
 
     /// Whether a target of `n_layers` has the layers that are tapped, in the order in which a forward meets them:
     /// features of layers in another order would be mixed by weights that are not theirs.
-    ///
-    /// # Errors
-    /// What is wrong with them, in words.
     pub fn check_taps(&self, n_layers: i64) -> Result<(), String> {
         let n_layers = usize::try_from(n_layers).unwrap_or(0);
         if self.taps.is_sorted() && self.taps.iter().all(|&tap| tap < n_layers) {
@@ -89,9 +85,6 @@ pub struct Eagle3Head {
 
 impl Eagle3Head {
     /// Reads or makes the parameters for a target of width `d_model` over `n_vocab` image tokens.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         config: &Eagle3Config,
@@ -114,13 +107,11 @@ impl Eagle3Head {
     }
 
     /// The same head with the rows of its output head in the order `rows`, `[n_vocab]`, i64.
-    #[must_use]
     pub fn in_order(self, rows: &Tensor) -> Self {
         Self { head: self.head.index_select(0, rows), ..self }
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &Eagle3Config {
         &self.config
     }

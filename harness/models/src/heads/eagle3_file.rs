@@ -49,7 +49,6 @@ pub struct Eagle3Target {
 impl Eagle3Config {
     /// A published head for a target of `n_layers` layers of the sizes `layer`: it taps layers 2, `n / 2` and `n - 3` (of a
     /// toy of few layers the first, the middle and the last), and sees the prefix.
-    #[must_use]
     pub fn published(layer: LayerShape, n_layers: i64, norm_eps: f64) -> Self {
         let n = usize::try_from(n_layers).expect("a network has few layers");
         let LayerShape { n_heads, d_head, d_ffn, .. } = layer;
@@ -60,9 +59,6 @@ impl Eagle3Config {
 }
 
 /// The head of `config` under its published names, for a target of width and draft vocabulary `(d_model, n_codes)`.
-///
-/// # Errors
-/// As the source.
 pub fn published(
     source: &mut dyn ParamSource,
     config: &Eagle3Config,
@@ -84,9 +80,6 @@ pub(crate) fn output_starts(head: &Tensor, norm: &Tensor) -> Vec<(String, Tensor
 }
 
 /// The layers that the `config.json` of `file` names, or those of `published`.
-///
-/// # Errors
-/// Layers that a target of `n_layers` does not have.
 pub fn tapped(published: Eagle3Config, file: &HeadFile<'_>, n_layers: i64) -> Result<Eagle3Config, NoHead> {
     let taps = file.sidecar.places("taps").unwrap_or(published.taps);
     let config = published.tapping(taps);
@@ -95,9 +88,6 @@ pub fn tapped(published: Eagle3Config, file: &HeadFile<'_>, n_layers: i64) -> Re
 }
 
 /// Describes the head in `file` for `target`.
-///
-/// # Errors
-/// Layers that the target does not have.
 pub fn describe(target: Eagle3Target, file: &HeadFile<'_>) -> Result<DescribedHead, NoHead> {
     let Eagle3Target { layer, n_layers, n_codes, mixed, front, pad_view, rows, starts, .. } = target;
     let norm_eps = file.sidecar.number("rms_norm_eps").unwrap_or(target.norm_eps);

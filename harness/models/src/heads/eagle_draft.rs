@@ -79,7 +79,6 @@ impl EagleDraft {
     ///
     /// # Panics
     /// If `generation` has run its prefill: what the head reads is asked for before.
-    #[must_use]
     pub fn new(
         head: Rc<dyn DraftHead>,
         generation: &ModelGeneration,
@@ -93,7 +92,6 @@ impl EagleDraft {
     ///
     /// # Panics
     /// If `generation` has run its prefill, or `front` has another length than its prefix.
-    #[must_use]
     pub fn behind(
         head: Rc<dyn DraftHead>,
         generation: &ModelGeneration,
@@ -143,7 +141,6 @@ impl EagleDraft {
     }
 
     /// The same, with chosen tokens found on the device even if that is the host's processor.
-    #[must_use]
     pub fn choosing_on_device(self) -> Self {
         Self { chooses_on_device: true, ..self }
     }

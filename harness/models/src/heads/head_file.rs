@@ -24,45 +24,36 @@ impl<'a> HeadFile<'a> {
     }
 
     /// A file to be written, whose configuration has what `decided` has.
-    #[must_use]
     pub fn to_be_written(decided: serde_json::Value) -> Self {
         Self { files: None, sidecar: Sidecar::of(decided) }
     }
 
     /// A file to be written, of an EAGLE-3 head that taps these layers; absent: the published ones.
-    #[must_use]
     pub fn tapping(taps: Option<[usize; 3]>) -> Self {
         Self::to_be_written(taps.map_or(serde_json::Value::Null, |taps| serde_json::json!({ "taps": taps })))
     }
 
     /// Whether it is there and read.
-    #[must_use]
     pub fn is_read(&self) -> bool {
         self.files.is_some()
     }
 
     /// Whether it has the tensor `name`; `otherwise` where it is to be written.
-    #[must_use]
     pub fn has(&self, name: &str, otherwise: bool) -> bool {
         self.files.as_ref().map_or(otherwise, |files| files.has(name))
     }
 
     /// Shape of the tensor `name`, if it is there.
-    #[must_use]
     pub fn shape(&self, name: &str) -> Option<&[i64]> {
         self.files.as_ref()?.shape(name)
     }
 
     /// The whole numbers or flags `name` of this shape, flags as 0 and 1; `None` where the file is to be written.
-    ///
-    /// # Errors
-    /// A tensor that is missing, or misshapen.
     pub fn numbers(&mut self, name: &str, shape: &[i64]) -> Result<Option<Tensor>, LoadError> {
         self.files.as_mut().map(|files| files.take(name, shape)).transpose()
     }
 
     /// `reason` with where the values are from that it speaks of.
-    #[must_use]
     pub fn of_config(&self, reason: &str) -> String {
         match self.files {
             Some(_) => format!("in the config.json beside it {reason}; is it the head of another model?"),

@@ -39,7 +39,6 @@ impl HeadSource {
     ///
     /// # Panics
     /// If one of them has no entry or no kind, which the tests of the catalog's files exclude.
-    #[must_use]
     pub fn all_of(model: &'static Entry) -> Vec<Self> {
         let source = |(proposer, weights, name): (&str, &'static str, &'static str)| {
             let kind = HeadKind::of(proposer).expect("heads are tested to be of a known kind");
@@ -63,9 +62,6 @@ pub struct OpenedHeads {
 
 impl OpenedHeads {
     /// The heads of `sources`, looked for in `places` and placed as `placed` says.
-    ///
-    /// # Errors
-    /// A file that is not that of the head.
     pub fn open(
         sources: &[HeadSource],
         places: &Places,
@@ -85,9 +81,6 @@ impl OpenedHeads {
     }
 
     /// Heads of every kind with weights that are made, the same every time, for a family that has all kinds.
-    ///
-    /// # Errors
-    /// None in practice: its parameters are made, not read.
     ///
     /// # Panics
     /// If the family has not all kinds.
@@ -110,9 +103,6 @@ impl OpenedHeads {
     }
 
     /// Reads the head of a kind from `paths` as the part `role`.
-    ///
-    /// # Errors
-    /// A file that is not that of such a head.
     pub fn read(
         &mut self,
         (kind, role): (HeadKind, &str),

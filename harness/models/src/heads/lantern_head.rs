@@ -33,9 +33,6 @@ impl LanternHead {
 
     /// EAGLE-1. Reads or makes the parameters for a target of width and vocabulary `(d_model, n_vocab)`: `embed_tokens`,
     /// `fc` and `layers.0.` under the names of `transformers`. `mixed` is the target's.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn eagle1(
         source: &mut dyn ParamSource,
         config: &EagleConfig,
@@ -48,9 +45,6 @@ impl LanternHead {
     }
 
     /// EAGLE-3, as [`eagle3_file::published`], with `embed_tokens`.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn eagle3(
         source: &mut dyn ParamSource,
         config: &Eagle3Config,
@@ -63,9 +57,6 @@ impl LanternHead {
     }
 
     /// The tensors that a file of an EAGLE-1 head must hold.
-    ///
-    /// # Errors
-    /// None in practice: nothing is read.
     pub fn expected(config: &EagleConfig, d_model: i64, n_vocab: i64) -> Result<Vec<Expected>, LoadError> {
         inventory(|source| Self::eagle1(source, config, Mixed::Halves, (d_model, n_vocab)).map(|_| ()))
     }

@@ -40,7 +40,6 @@ pub struct Headed {
 
 impl Headed {
     /// What an EAGLE-1 head is like, with the input norm of the LLaMA layer that it is made of.
-    #[must_use]
     pub fn eagle1(&self, norm_eps: f64) -> EagleConfig {
         let layer = self.stack.layer;
         EagleConfig {

@@ -35,7 +35,6 @@ impl VocabularyMap {
     ///
     /// # Panics
     /// If the vocabularies differ in size.
-    #[must_use]
     pub fn by_rank(target: &[f32], drafter: &[f32], device: Device) -> Self {
         assert_eq!(target.len(), drafter.len(), "a bijection needs vocabularies of one size");
         let ranked = |values: &[f32]| {
@@ -55,7 +54,6 @@ impl VocabularyMap {
     ///
     /// # Panics
     /// If `token` is outside the vocabulary.
-    #[must_use]
     pub fn drafter_id(&self, token: TokenId) -> TokenId {
         TokenId(self.drafter_ids[token.idx()] as u32)
     }
@@ -86,7 +84,6 @@ impl ModelDraft {
     /// A drafter over `backbone` behind `prefix` (`[b, n_prefix, d]`, caption row first; `b` is 2 exactly when
     /// the guidance of `sampling` is not 1). Without `vocabulary` both models share one. `capacity`: tokens
     /// of the image and nodes that it runs for one tree; its cache is as large as it gets.
-    #[must_use]
     pub fn new(
         backbone: Rc<dyn Backbone>,
         prefix: Tensor,

@@ -70,7 +70,6 @@ pub(crate) struct Heads {
 }
 
 /// Why the GPU `device` runs without these kernels; `None` where it has them. To be asked once a tensor of it was made.
-#[must_use]
 pub fn absent(device: Device) -> Option<String> {
     [Kind::BFloat16, Kind::Float].into_iter().find_map(|kind| made(device, kind).as_ref().err().cloned())
 }

@@ -38,9 +38,6 @@ pub struct Stack {
 
 impl Stack {
     /// Reads or makes the parameters: `layers.<i>.` under the names of [`Layer`], and `norm.weight`.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource, shape: StackShape) -> Result<Self, LoadError> {
         let StackShape { layer, n_layers, norm_eps } = shape;
         let layers = (0..n_layers)
@@ -54,7 +51,6 @@ impl Stack {
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn shape(&self) -> StackShape {
         self.shape
     }
@@ -128,7 +124,6 @@ pub struct ImageLlama {
 impl ImageLlama {
     /// Puts a prepared stack between its ends. `tokens`: `[n_vocab, d]`; a head with fewer rows is that of the picture codes,
     /// which the structural tokens follow. `rotary`: one row a position, on any device.
-    #[must_use]
     pub fn new(mut stack: Stack, tokens: Tensor, head: OutputHead, rotary: &Rotary) -> Self {
         stack.prepare();
         let head = head.held();
@@ -139,7 +134,6 @@ impl ImageLlama {
 
     /// The norm before the output head and the head itself, under the names of an EAGLE-3 head, which may start with them;
     /// of a head of two layers nothing.
-    #[must_use]
     pub fn output_starts(&self) -> Vec<(String, Tensor)> {
         match &self.head {
             OutputHead::Linear(weight) => output_starts(weight, &self.stack.norm),

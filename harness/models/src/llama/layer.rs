@@ -53,20 +53,17 @@ pub struct LayerShape {
 
 impl LayerShape {
     /// Heads that are turned, queries and keys, and those that are not, values.
-    #[must_use]
     pub fn turned_and_still(self) -> [i64; 2] {
         [self.n_heads + self.n_kv_heads, self.n_kv_heads]
     }
 
     /// Heads of keys and values where they are fewer than the attention heads.
-    #[must_use]
     pub fn shared_heads(self) -> Option<i64> {
         (self.n_kv_heads != self.n_heads).then_some(self.n_kv_heads)
     }
 
     /// The mask that [`Layer::step`] takes: that of the nodes, `[n, n_cached + n]` or `[b, 1, n, ..]`, with its rows once for
     /// each head of those that share keys; as it is where no heads do, or where one row is that of all.
-    #[must_use]
     pub fn mask_of_heads(self, mask: Option<&Tensor>) -> Option<Tensor> {
         let n_sharing = self.n_heads / self.n_kv_heads;
         mask.map(|mask| {
@@ -94,19 +91,16 @@ pub struct Rotary {
 
 impl Rotary {
     /// Rows `from..from + n`.
-    #[must_use]
     pub fn narrow(&self, from: i64, n: i64) -> Self {
         Self { cos: self.cos.narrow(0, from, n), sin: self.sin.narrow(0, from, n) }
     }
 
     /// The same table in another kind.
-    #[must_use]
     pub fn to_kind(&self, kind: Kind) -> Self {
         Self { cos: self.cos.to_kind(kind), sin: self.sin.to_kind(kind) }
     }
 
     /// The same table on another device.
-    #[must_use]
     pub fn to_device(&self, device: tch::Device) -> Self {
         Self { cos: self.cos.to_device(device), sin: self.sin.to_device(device) }
     }
@@ -117,7 +111,6 @@ pub struct Turns(Tensor);
 
 impl Turns {
     /// `[n_positions, d_head / 2]`, complex; entry `j` of a row is `exp(i angle_j)`.
-    #[must_use]
     pub fn new(rotary: &Rotary) -> Self {
         let half = rotary.cos.size()[1] / 2;
         let first = |table: &Tensor| table.narrow(1, 0, half).to_kind(Kind::Float);
@@ -125,7 +118,6 @@ impl Turns {
     }
 
     /// The rows `positions` (`[n]`, i64) as a table in `kind`, for [`Layer::whole`].
-    #[must_use]
     pub fn rotary(&self, positions: &Tensor, kind: Kind) -> Rotary {
         let rows = self.0.index_select(0, positions);
         let table = |part: Tensor| part.repeat([1, 2]).to_kind(kind);
@@ -151,7 +143,6 @@ impl Turns {
 /// The first half of the frequencies turns with the row, the second with the column; frequency `j` of
 /// `d_head / 4` is `base^(-j / (d_head / 4))`. Prefix rows are the identity (cosine 1, sine 0).
 /// Returns `[n_prefix + side * side, d_head]` in f32.
-#[must_use]
 pub fn rotary_2d(n_prefix: i64, side: i64, d_head: i64, base: f64) -> Rotary {
     let quarter = d_head / 4;
     let mut cos = Vec::new();
@@ -216,9 +207,6 @@ struct Decoding {
 
 impl Layer {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         shape: LayerShape,
@@ -236,9 +224,6 @@ impl Layer {
 
     /// A layer whose attention reads a vector of width `d_input` that the caller makes beside the residual
     /// stream, for [`Layer::project_from`] and [`Layer::step_from`].
-    ///
-    /// # Errors
-    /// As the source.
     pub fn with_input(
         source: &mut dyn ParamSource,
         shape: LayerShape,

@@ -33,7 +33,6 @@ struct Sum {
 
 impl Mirrored {
     /// `x`: `[b, n, d]`.
-    #[must_use]
     pub fn new(x: &Tensor) -> Self {
         if x.device() != Device::Cpu {
             return Self::plain(x);
@@ -43,7 +42,6 @@ impl Mirrored {
     }
 
     /// Without the negation: on a GPU the root-mean-square operation is one kernel.
-    #[must_use]
     pub fn plain(x: &Tensor) -> Self {
         Self(Stream::Plain(RefCell::new(Sum { x: x.shallow_clone(), branch: None })))
     }
@@ -65,7 +63,6 @@ impl Mirrored {
     }
 
     /// The stream `x + branch`; `branch`: `[b, n, d]`.
-    #[must_use]
     pub fn plus(&self, branch: &Tensor) -> Self {
         Self(match &self.0 {
             Stream::Both { both, signs } => {
@@ -110,7 +107,6 @@ pub struct MirrorNorm {
 
 impl MirrorNorm {
     /// `weight`: `[d]`.
-    #[must_use]
     pub fn new(weight: &Tensor, eps: f64) -> Self {
         let weight = weight.detach().repeat([2, 1]);
         Self { bias: weight.zeros_like(), weight, eps }

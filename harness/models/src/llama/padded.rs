@@ -27,7 +27,6 @@ pub struct PromptRows {
 
 impl PromptRows {
     /// Pads the shorter of `rows` with the word `padding`.
-    #[must_use]
     pub fn padded(mut rows: Vec<Vec<i64>>, padding: i64) -> Self {
         let n = rows.iter().map(Vec::len).max().unwrap_or(0);
         let n_pads = rows.iter().map(|row| (n - row.len()) as i64).collect();
@@ -59,7 +58,6 @@ pub struct Padding {
 
 impl Padding {
     /// One count a row; a pad sees itself alone.
-    #[must_use]
     pub fn new(n_pads: Vec<i64>) -> Self {
         Self { n_pads, columns: RefCell::default(), view: Cell::default() }
     }
@@ -76,7 +74,6 @@ impl Padding {
 
     /// As [`Padding::hide`] for the slots `x` (`[b, n, d]`) behind the entries of `cache`; the mask as it is where that hides
     /// them already.
-    #[must_use]
     pub fn hide_before(&self, mask: Option<&Tensor>, x: &Tensor, cache: &KvCache) -> Option<Tensor> {
         match cache.hides_pads() {
             true => mask.map(Tensor::shallow_clone),
@@ -90,7 +87,6 @@ impl Padding {
     ///
     /// # Panics
     /// If there are more pads than slots.
-    #[must_use]
     pub fn hide(
         &self,
         mask: Option<&Tensor>,
@@ -167,7 +163,6 @@ pub struct Padded {
 
 impl Padded {
     /// Hides the first `n_pads[row]` slots of each guidance row.
-    #[must_use]
     pub fn new(inner: Rc<dyn Backbone>, n_pads: Vec<i64>) -> Self {
         Self { inner, padding: Padding::new(n_pads) }
     }

@@ -7,7 +7,6 @@ use crate::llama::layer::{Rotary, rotary_2d};
 
 /// Positions in sequence, as `transformers` turns LLaMA's: frequency `j` of `d_head / 2` is `base^(-2 j / d_head)`.
 /// Returns `[n_positions, d_head]` in f32.
-#[must_use]
 pub fn rotary_1d(n_positions: i64, d_head: i64, base: f64) -> Rotary {
     let half = d_head / 2;
     let exponent = |j: i64| (2 * j) as f32 / d_head as f32;
@@ -21,7 +20,6 @@ pub fn rotary_1d(n_positions: i64, d_head: i64, base: f64) -> Rotary {
 /// The table of LlamaGen: a raster image behind `n_prefix` slots whose cosines *and* sines are zero, so that their
 /// queries and keys vanish. An image token gives every prefix slot the score 0, and is conditioned by values alone.
 /// Rows as [`rotary_2d`], `[n_prefix + side * side, d_head]`.
-#[must_use]
 pub fn rotary_behind_zeros(n_prefix: i64, side: i64, d_head: i64, base: f64) -> Rotary {
     let Rotary { cos, sin } = rotary_2d(n_prefix, side, d_head, base);
     for table in [&cos, &sin] {

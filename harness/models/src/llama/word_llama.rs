@@ -45,7 +45,6 @@ pub struct WordShape {
 
 impl WordShape {
     /// Name of the table of words, `[n_words, d]`.
-    #[must_use]
     pub fn words(&self) -> String {
         format!("{}embed_tokens.weight", self.prefix)
     }
@@ -91,9 +90,6 @@ pub struct WordLlama {
 impl WordLlama {
     /// Reads or makes the parameters. `tokens`: the word of every token of an image, codes first.
     ///
-    /// # Errors
-    /// As the source.
-    ///
     /// # Panics
     /// If there are fewer tokens than codes, or one is no word.
     pub fn new(source: &mut dyn ParamSource, shape: &WordShape, tokens: &[i64]) -> Result<Self, LoadError> {
@@ -114,9 +110,6 @@ impl WordLlama {
     }
 
     /// The tensors that a file must hold, without those of a picture decoder.
-    ///
-    /// # Errors
-    /// None in practice: nothing is read.
     pub fn expected(shape: &WordShape) -> Result<Vec<Expected>, LoadError> {
         let one = WordShape { stack: StackShape { n_layers: 1, ..shape.stack }, ..*shape };
         let listed = inventory(|source| Parameters::new(source, &one).map(|_| ()))?;
@@ -124,7 +117,6 @@ impl WordLlama {
     }
 
     /// The transformer that makes the features.
-    #[must_use]
     pub fn backbone(&self) -> &Rc<ImageLlama> {
         &self.backbone
     }
@@ -140,7 +132,6 @@ impl WordLlama {
     }
 
     /// What stands before an image behind `rows`.
-    #[must_use]
     pub fn prefix(&self, rows: PromptRows) -> Prefix {
         let (slots, backbone) = (self.embed_words(&rows.rows), self.backbone.clone());
         let is_padded = rows.n_pads.iter().any(|&n| n > 0);

@@ -41,7 +41,6 @@ pub struct ImageForm {
 
 impl ImageForm {
     /// Tokens of the sequence.
-    #[must_use]
     pub fn n_tokens(&self) -> usize {
         let PictureRows { n_before, len, n } = self.picture_rows();
         n_before + n * len + self.n_behind()
@@ -57,7 +56,6 @@ impl ImageForm {
     }
 
     /// Where its rows lie among the tokens.
-    #[must_use]
     pub fn picture_rows(&self) -> PictureRows {
         match self.grammar {
             Grammar::Plain => PictureRows { n_before: 0, len: self.columns, n: self.rows },
@@ -68,7 +66,6 @@ impl ImageForm {
 
     /// Kinds of structural tokens, which follow the codes in the vocabulary: of Lumina-mGPT row end, image end, image begin,
     /// height, and width where it is another; of Emu3 the ends of a row, of a frame, of the image and of the sequence.
-    #[must_use]
     pub fn n_structural(&self) -> usize {
         match self.grammar {
             Grammar::Plain => 0,
@@ -82,7 +79,6 @@ impl ImageForm {
     }
 
     /// The token at every position that holds no code.
-    #[must_use]
     pub fn forced(&self) -> Vec<Option<TokenId>> {
         (0..self.n_tokens())
             .map(|position| self.structural(position).map(|at| TokenId((self.n_codes + at) as u32)))
@@ -107,7 +103,6 @@ impl ImageForm {
     ///
     /// # Panics
     /// If `tokens` are no whole image.
-    #[must_use]
     pub fn codes(&self, tokens: &[TokenId]) -> Vec<i64> {
         assert_eq!(tokens.len(), self.n_tokens(), "an image is whole");
         let free = tokens.iter().enumerate().filter(|&(position, _)| self.structural(position).is_none());

@@ -20,7 +20,6 @@ pub enum Rounding {
 ///
 /// # Panics
 /// If `x` has not three axes.
-#[must_use]
 pub fn picture(x: &Tensor, rounding: Rounding) -> Picture {
     let (_, height, width) = x.size3().expect("a picture has channels, rows and columns");
     let levels = match rounding {

@@ -30,13 +30,11 @@ impl Vq16Config {
 
     /// The decoder of a model whose weights are made: the published one, and a small one for a toy with `n_codes` codes of
     /// width `d_code`.
-    #[must_use]
     pub fn made(is_toy: bool, n_codes: i64, d_code: i64) -> Self {
         if is_toy { Self { n_codes, d_code, d_latent: 16, channels: &[64, 32] } } else { Self::PUBLISHED }
     }
 
     /// Pixels along an edge of a token.
-    #[must_use]
     pub fn patch(&self) -> i64 {
         1 << (self.channels.len() - 1)
     }
@@ -76,7 +74,6 @@ impl Vq16Names {
 
 /// Whether a published file has the tensor `name` (without the tokenizer's own prefix) for another purpose than
 /// painting: the way from pixels to codes, and a count of codes in use.
-#[must_use]
 pub fn is_of_the_encoder(name: &str) -> bool {
     ["encoder.", "quant_conv."].iter().any(|part| name.starts_with(part)) || name == "quantize.codebook_used"
 }
@@ -107,9 +104,6 @@ pub struct Vq16 {
 
 impl Vq16 {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         config: &Vq16Config,
@@ -161,7 +155,6 @@ impl Vq16 {
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &Vq16Config {
         &self.config
     }

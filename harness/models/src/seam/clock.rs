@@ -11,7 +11,6 @@ pub struct DeviceClock {
 
 impl DeviceClock {
     /// A clock that starts at 0.
-    #[must_use]
     pub fn new(device: Device) -> Self {
         Self { host: MonotonicClock::new(), device }
     }
@@ -28,7 +27,6 @@ impl Clock for DeviceClock {
 
 /// Bytes a second that this process, or the GPU, reads from memory: the sum of 256 MiB of ones, of 4 GiB on a GPU, the
 /// fastest of nine times.
-#[must_use]
 pub fn memory_bandwidth(device: Device) -> f64 {
     let n = if device == Device::Cpu { 1 << 26 } else { 1 << 30 };
     let ones = Tensor::ones([n], (Kind::Float, device));
@@ -56,7 +54,6 @@ pub struct CopyCosts {
 }
 
 /// Times copies between the host and `device`, medians of nine; `None` for a CPU, which has no copies.
-#[must_use]
 pub fn copy_costs(device: Device) -> Option<CopyCosts> {
     (device != Device::Cpu).then(|| copies(device))
 }

@@ -98,7 +98,6 @@ fn keep_top_p(logits: &mut Tensor, top_p: f32) {
 
 /// The `k` most probable tokens of each of `distributions` (`[n, v]`), as [`Dist::likeliest`]: only these cross to the host, in
 /// one copy.
-#[must_use]
 pub fn likeliest(distributions: &Tensor, k: usize) -> Vec<Vec<(TokenId, f32)>> {
     let (n, n_vocab) = (distributions.size()[0] as usize, distributions.size()[1]);
     let k = (k as i64).min(n_vocab);
@@ -131,7 +130,6 @@ pub struct DistributionRows {
 
 impl DistributionRows {
     /// A view of `distributions`, `[n, v]`.
-    #[must_use]
     pub fn new(distributions: Tensor) -> Self {
         let n = distributions.size()[0] as usize;
         let all = Rc::new(Crossing { distributions, on_host: OnceCell::new() });
@@ -139,14 +137,12 @@ impl DistributionRows {
     }
 
     /// The `n` rows from `first` on.
-    #[must_use]
     pub(crate) fn part(&self, first: usize, n: usize) -> Self {
         let rows = RefCell::new(self.rows.borrow()[first..first + n].to_vec());
         Self { all: self.all.clone(), first: self.first + first, rows }
     }
 
     /// Row `i`.
-    #[must_use]
     pub fn row(&self, i: usize) -> Rc<Dist> {
         let read = || {
             let Crossing { distributions, on_host } = &*self.all;
@@ -162,7 +158,6 @@ impl DistributionRows {
     }
 
     /// All rows, in order.
-    #[must_use]
     pub fn all(&self) -> Vec<Rc<Dist>> {
         let n = self.rows.borrow().len();
         (0..n).map(|i| self.row(i)).collect()

@@ -18,13 +18,11 @@ struct Total {
 
 impl DraftTime {
     /// Nothing yet, on a drafter that computes on `device`.
-    #[must_use]
     pub fn new(device: Device) -> Self {
         Self(Rc::new(Total { clock: DeviceClock::new(device), ns: Cell::new(0) }))
     }
 
     /// Nanoseconds so far.
-    #[must_use]
     pub fn ns(&self) -> u64 {
         self.0.ns.get()
     }

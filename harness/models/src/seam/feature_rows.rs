@@ -24,9 +24,6 @@ pub struct FeatureRows {
 /// ends, image end) belong to no row.
 ///
 /// `generation` must be fresh: its prefix is used, its cache is not.
-///
-/// # Errors
-/// The number of tokens that are not forced, if they form no square.
 pub fn feature_rows(generation: &ModelGeneration, tokens: &[TokenId]) -> Result<FeatureRows, usize> {
     use specimen_decode::generation::Generation;
     let _guard = tch::no_grad_guard();
@@ -58,7 +55,6 @@ pub fn feature_rows(generation: &ModelGeneration, tokens: &[TokenId]) -> Result<
 ///
 /// # Panics
 /// If a position is beyond the image.
-#[must_use]
 pub fn feature_pairs(generation: &ModelGeneration, tokens: &[TokenId], positions: &[usize]) -> Vec<f64> {
     let _guard = tch::no_grad_guard();
     let unit = unit_features(generation, tokens, positions);

@@ -78,7 +78,6 @@ impl Asked {
 impl ModelGeneration {
     /// Opens an image of `n_tokens` tokens behind `prefix` (`[b, n_prefix, d]`, caption row first; `b` is 2
     /// exactly when guidance is not 1). `max_tree` bounds the nodes of a tree, root included.
-    #[must_use]
     pub fn new(
         backbone: Rc<dyn Backbone>,
         sampling: Sampling,
@@ -90,7 +89,6 @@ impl ModelGeneration {
     }
 
     /// The same; with `buffers`, its steps run over those.
-    #[must_use]
     pub fn over(
         backbone: Rc<dyn Backbone>,
         sampling: Sampling,
@@ -154,7 +152,6 @@ impl ModelGeneration {
     }
 
     /// The same image with rows of its picture where `rows` says.
-    #[must_use]
     pub fn with_rows(mut self, rows: PictureRows) -> Self {
         self.rows = Some(rows);
         self
@@ -164,7 +161,6 @@ impl ModelGeneration {
     ///
     /// # Panics
     /// If `forced` has not one entry a position.
-    #[must_use]
     pub fn with_forced(mut self, forced: Vec<Option<TokenId>>) -> Self {
         assert_eq!(forced.len(), self.n_tokens, "one entry a position says what is forced");
         self.forced = forced.into();
@@ -172,31 +168,26 @@ impl ModelGeneration {
     }
 
     /// The structural token at each image position, where one stands; empty if there are none.
-    #[must_use]
     pub fn forced_tokens(&self) -> &Rc<[Option<TokenId>]> {
         &self.forced
     }
 
     /// The features that a draft head continues from.
-    #[must_use]
     pub fn tap(&self) -> Rc<RefCell<FeatureTap>> {
         self.tap.clone()
     }
 
     /// The network that is run for each step.
-    #[must_use]
     pub fn backbone(&self) -> &Rc<dyn Backbone> {
         &self.backbone
     }
 
     /// How logits become distributions.
-    #[must_use]
     pub fn sampling(&self) -> &Sampling {
         &self.sampling
     }
 
     /// Guidance rows: 2 under guidance, else 1.
-    #[must_use]
     pub fn n_rows(&self) -> i64 {
         self.prefix.size()[0]
     }
@@ -212,13 +203,11 @@ impl ModelGeneration {
     }
 
     /// Where the tensors lie.
-    #[must_use]
     pub fn device(&self) -> tch::Device {
         self.prefix.device()
     }
 
     /// Slots before the image.
-    #[must_use]
     pub fn n_prefix(&self) -> i64 {
         self.prefix.size()[1]
     }

@@ -81,7 +81,6 @@ pub struct KvShape {
 impl KvCache {
     /// An empty cache, zero-filled, for weights of `kind`. On a CPU it is f32 whatever they are: there the
     /// attention kernel for bf16 is several times slower at few rows, and rounds its scores.
-    #[must_use]
     pub fn new(shape: KvShape, kind: Kind, device: Device) -> Self {
         let kind = if device == Device::Cpu { Kind::Float } else { kind };
         let KvShape { n_layers, n_rows, n_heads, d_head, capacity } = shape;
@@ -108,25 +107,21 @@ impl KvCache {
     }
 
     /// Element kind of keys, values and masks.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.all.kind()
     }
 
     /// Number of positions that are filled.
-    #[must_use]
     pub fn len(&self) -> i64 {
         self.len
     }
 
     /// The position of the slot that comes next: one for every slot so far, left out or not.
-    #[must_use]
     pub fn next_position(&self) -> i64 {
         self.n_left_out + self.len
     }
 
     /// Whether nothing is cached yet.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -151,7 +146,6 @@ impl KvCache {
     }
 
     /// Whether pads are hidden already: left out, or by the mask of [`KvCache::at_places`].
-    #[must_use]
     pub fn hides_pads(&self) -> bool {
         self.n_left_out > 0 || self.places.is_some()
     }
@@ -209,7 +203,6 @@ impl Places {
 
 impl LayerCache {
     /// Element kind of keys and values.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.entries.kind()
     }

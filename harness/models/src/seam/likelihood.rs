@@ -19,9 +19,6 @@ use crate::{
 };
 
 /// `tokens`, which came from outside, as those of a whole image of `generation`.
-///
-/// # Errors
-/// In words: another number of tokens, or the first position that holds something else than the model's sequence has there.
 pub fn image_tokens(generation: &dyn Generation, tokens: &[u32]) -> Result<Vec<TokenId>, String> {
     let (n_tokens, n_codes) = (generation.n_tokens(), generation.n_codes());
     if tokens.len() != n_tokens {
@@ -46,7 +43,6 @@ pub fn image_tokens(generation: &dyn Generation, tokens: &[u32]) -> Result<Vec<T
 ///
 /// # Panics
 /// If every position is forced.
-#[must_use]
 pub fn nll_bits(generation: &ModelGeneration, tokens: &[TokenId]) -> f64 {
     let _guard = tch::no_grad_guard();
     let features = teacher_forced(generation, tokens);
@@ -66,7 +62,6 @@ pub fn nll_bits(generation: &ModelGeneration, tokens: &[TokenId]) -> f64 {
 /// position has its point mass. The tokens may be the beginning of an image.
 ///
 /// `generation` must be fresh: its prefix is used, its cache is not.
-#[must_use]
 pub fn conditional_distributions(generation: &ModelGeneration, tokens: &[TokenId]) -> Vec<Rc<Dist>> {
     let _guard = tch::no_grad_guard();
     let features = teacher_forced(generation, tokens);
@@ -82,7 +77,6 @@ pub fn conditional_distributions(generation: &ModelGeneration, tokens: &[TokenId
 /// The distribution that the last of `tokens` is drawn from, given those before it: one of [`conditional_distributions`].
 ///
 /// `generation` must be fresh: its prefix is used, its cache is not.
-#[must_use]
 pub fn last_distribution(generation: &ModelGeneration, tokens: &[TokenId]) -> Rc<Dist> {
     let _guard = tch::no_grad_guard();
     let features = teacher_forced(generation, tokens);

@@ -94,9 +94,6 @@ pub struct LoadedModel {
 
 impl LoadedModel {
     /// Opens an image for `prompt`. `max_tree`: nodes of the largest draft tree, root included.
-    ///
-    /// # Errors
-    /// A prompt or settings the model cannot take.
     pub fn open(
         &self,
         prompt: &str,
@@ -107,9 +104,6 @@ impl LoadedModel {
     }
 
     /// The same, with steps that make their tensors anew even where [`LoadedModel::steps`] has buffers for them.
-    ///
-    /// # Errors
-    /// As [`LoadedModel::open`].
     pub fn open_eager(
         &self,
         prompt: &str,
@@ -121,9 +115,6 @@ impl LoadedModel {
 
     /// Opens an image for each of `prompts`, whose trees are then scored together
     /// ([`score_together`](crate::seam::batch::score_together)). The place of a prompt is its lane; an absent one stays empty.
-    ///
-    /// # Errors
-    /// By lane, as [`LoadedModel::open`].
     pub fn open_together(
         &self,
         prompts: &[Option<&str>],
@@ -169,16 +160,12 @@ impl LoadedModel {
     }
 
     /// Tokens of `prompt` that it leaves out.
-    #[must_use]
     pub fn n_cut(&self, prompt: &str) -> u64 {
         self.cut.as_ref().map_or(0, |cut| cut(prompt))
     }
 
     /// A drafter for `generation` that runs at most `max_run` nodes for one tree (`MethodConfig::max_run_nodes`), with
     /// the clock of its own forwards.
-    ///
-    /// # Errors
-    /// A drafter there are no weights for.
     pub fn drafter(
         &self,
         kind: &DrafterKind,
@@ -192,14 +179,12 @@ impl LoadedModel {
     }
 
     /// A sentence with the reason, once, where a step could not be captured as a CUDA graph.
-    #[must_use]
     pub fn take_refusal(&self) -> Option<String> {
         let why = self.steps.as_ref()?.take_refusal()?;
         Some(format!("steps of `{}` run without a CUDA graph and take longer: {why}", self.name))
     }
 
     /// The picture of `tokens`.
-    #[must_use]
     pub fn picture(&self, tokens: &[TokenId]) -> Picture {
         let _guard = tch::no_grad_guard();
         (self.painter)(tokens)

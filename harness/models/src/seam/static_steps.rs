@@ -63,25 +63,21 @@ impl Lanes {
 impl StepBuffers {
     /// Why the first step that could not be captured runs without a CUDA graph. This is said once, however many follow. A CPU
     /// has no graphs.
-    #[must_use]
     pub fn take_refusal(&self) -> Option<String> {
         self.capturing.take_refusal()
     }
 
     /// What was captured so far.
-    #[must_use]
     pub fn captures(&self) -> Captures {
         self.capturing.captures()
     }
 
     /// Buffers whose steps are never captured as graphs.
-    #[must_use]
     pub fn eager() -> Self {
         Self { capturing: Capturing::never(), ..Self::default() }
     }
 
     /// Buffers whose steps are refused as graphs, on any device: `refuse` says why, and may run the step as a capture does.
-    #[must_use]
     pub fn refused_by(refuse: impl Fn(&mut dyn FnMut()) -> String + 'static) -> Self {
         Self { capturing: Capturing::refused_by(refuse), ..Self::default() }
     }

@@ -31,7 +31,6 @@ pub struct TokenTables {
 
 impl TokenTables {
     /// Those of a model with a VQ codebook, in which neighbours are looked for.
-    #[must_use]
     pub fn of_codebook(codebook: TokenVectors, embeddings: TokenVectors) -> Self {
         let codebook = Rc::new(codebook);
         Self {
@@ -44,7 +43,6 @@ impl TokenTables {
 
     /// Those of a model whose tokens are no codes but values, such as grey levels: neighbours are near in
     /// `values`, and there is no codebook, since an angle between values means nothing.
-    #[must_use]
     pub fn of_values(values: TokenVectors, embeddings: TokenVectors) -> Self {
         Self {
             codebook: None,
@@ -56,7 +54,6 @@ impl TokenTables {
 
     /// The tables that `needs` names, as far as there are any; no draft model. Making neighbours takes time
     /// that grows with the square of the vocabulary, once a width; those of large vocabularies are kept on disk.
-    #[must_use]
     pub fn parts(&self, needs: &Needs) -> Parts {
         Parts {
             draft_model: None,
@@ -83,9 +80,6 @@ impl TokenTables {
 /// The rows of `table`, `[n, dim]`, on the host in f32; bf16 entries keep their value. `file` is where the
 /// table was read from, for messages.
 ///
-/// # Errors
-/// An entry that is not finite.
-///
 /// # Panics
 /// If the table has not two axes.
 pub fn vectors_of(file: &str, table: &Tensor) -> Result<TokenVectors, LoadError> {
@@ -100,9 +94,6 @@ pub fn vectors_of(file: &str, table: &Tensor) -> Result<TokenVectors, LoadError>
 
 /// The vectors of all codes (`[n_codes, d_code]`), and behind them of `n_structural` tokens that are no codes: each far from all
 /// codes and from each other, so that none is anyone's neighbour while codes are left. `file` is for messages.
-///
-/// # Errors
-/// A vector that is not finite.
 ///
 /// # Panics
 /// If the codebook has not two axes.

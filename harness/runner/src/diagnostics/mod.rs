@@ -29,10 +29,6 @@ use crate::{
 };
 
 /// Makes every diagnostic of the spec for every cell.
-///
-/// # Errors
-/// Weights that cannot be read; a request to stop. A diagnostic that does not apply is a file with its
-/// reason.
 pub(crate) fn diagnose(
     context: &Context<'_>,
     records: &[Record],
@@ -52,9 +48,6 @@ pub(crate) fn diagnose(
 }
 
 /// The diagnostic of a cell, from the images of it.
-///
-/// # Errors
-/// Weights that cannot be read.
 pub(crate) fn look(
     diagnostic: &DiagnosticSpec,
     images: &CellImages<'_>,

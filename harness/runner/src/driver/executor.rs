@@ -31,15 +31,8 @@ pub trait Executor {
     fn owns_its_workers(&self) -> bool;
 
     /// How the plan is cut for it.
-    ///
-    /// # Errors
-    /// A run directory that cannot be read.
     fn cut(&self, context: &Context<'_>) -> Result<ShardMap, RunError>;
 
     /// Has every shard worked on.
-    ///
-    /// # Errors
-    /// Workers that cannot be started, or that end with a failure which another attempt would repeat;
-    /// [`RunError::Interrupted`] or [`RunError::Aborted`] on request.
     fn work(&self, work: &Work<'_>) -> Result<Completion, RunError>;
 }

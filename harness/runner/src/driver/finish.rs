@@ -33,9 +33,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// The outcome as an error when items failed.
-    ///
-    /// # Errors
-    /// Some items failed.
     pub fn check(&self) -> Result<(), RunError> {
         match &self.first_failure {
             None => Ok(()),
@@ -50,9 +47,6 @@ impl Outcome {
 }
 
 /// Merges the attempts, scores the images by all metrics but those of `uncomputed`, writes the summary and seals the manifest.
-///
-/// # Errors
-/// Items without a record, images or weights that cannot be read.
 pub(crate) fn finish(
     context: &Context<'_>,
     models: &mut Models,

@@ -37,10 +37,6 @@ pub struct Imported {
 }
 
 /// Takes the scores in `results` into `run`; `cell` is whose they are, where the paths in the file do not say so.
-///
-/// # Errors
-/// A run that another process works on, that is not finished or not as it was sealed; results that are not of its images, or not
-/// of all.
 pub fn import_scores(
     run: &RunDir,
     results: &Path,

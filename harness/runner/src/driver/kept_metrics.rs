@@ -17,9 +17,6 @@ use crate::{
 
 /// Adds to `plan` the metrics of the run at `out` that it does not name, and returns these. A metric that gives a value of the
 /// same name as one of the plan's is the plan's.
-///
-/// # Errors
-/// A manifest that cannot be read, or of another version of this program.
 pub fn keep_metrics(out: &Path, plan: &mut Plan) -> Result<Vec<MetricSpec>, RunError> {
     if !out.join("manifest.json").exists() {
         return Ok(Vec::new());

@@ -73,7 +73,6 @@ pub enum Ending {
 
 impl Ending {
     /// The outcome of a run that is finished.
-    #[must_use]
     pub fn finished(self) -> Option<Outcome> {
         match self {
             Self::Finished(outcome) => Some(*outcome),
@@ -83,10 +82,6 @@ impl Ending {
 }
 
 /// Runs `plan` to its end, or until the executor leaves the rest to workers that continue alone.
-///
-/// # Errors
-/// A folder that cannot be used, weights that are absent, a worker that dies. Items that fail are in the
-/// outcome. While the disk is full, the run waits.
 pub fn run(
     plan: &Plan,
     prompts: &PromptSet,

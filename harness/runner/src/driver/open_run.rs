@@ -147,9 +147,6 @@ impl Opening<'_> {
 
 /// The plan that is there, once it is known that its items are unchanged; `None` where there is none, or one
 /// that belongs neither to the manifest nor to what is asked for, and which is replaced.
-///
-/// # Errors
-/// [`RunError::Damaged`] where an item is not the planned one: images may have been made of it since.
 fn plan_there(
     run: &RunDir,
     begun: &Manifest,

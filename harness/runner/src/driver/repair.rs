@@ -24,9 +24,6 @@ enum Repair {
 }
 
 /// Checks the files of a run that is to be continued, if it is sealed.
-///
-/// # Errors
-/// [`RunError::Damaged`] for the first file that cannot be made again from the others.
 pub(super) fn repair(
     run: &RunDir,
     manifest: &Manifest,
@@ -125,9 +122,6 @@ fn is_imported(folder: &str) -> bool {
 }
 
 /// Removes the markers of shards that have lost images: their images are made again.
-///
-/// # Errors
-/// A marker that cannot be removed.
 pub(super) fn remove_markers_of_lost(run: &RunDir, progress: &RunProgress) -> Result<(), RunError> {
     for shard in &progress.finished {
         if progress.lost.iter().any(|image| image.starts_with(run.shard(*shard))) {

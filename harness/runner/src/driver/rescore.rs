@@ -29,10 +29,6 @@ use crate::{
 
 /// Scores the images of a run again, by the metrics of its spec and by those of `add`, which become part of
 /// it; one that gives a value of the same name is replaced.
-///
-/// # Errors
-/// A run that another process works on, that is not complete, or whose data or weights are not those it was
-/// made with; images, weights or data that cannot be read.
 pub fn rescore(
     run: &RunDir,
     add: &[MetricSpec],

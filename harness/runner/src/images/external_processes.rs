@@ -86,10 +86,6 @@ impl ExternalProcesses {
 
     /// Asks the cell's process, which is started if it is not there, for the image of `item`. A process that
     /// did not answer as it should is not asked again: the next image starts another.
-    ///
-    /// # Errors
-    /// [`RunError::Environment`] where it cannot be started, which no other item would change; a full
-    /// disk, on which its picture may have failed; what else is wrong with this one image is in the answer.
     pub(crate) fn make(
         &mut self,
         cell: &Cell,
@@ -209,9 +205,6 @@ fn named_files(external: &External) -> Vec<String> {
 }
 
 /// The digests of the files of external cells, as the manifest keeps them next to those of weights.
-///
-/// # Errors
-/// A file that is absent, no regular file, or larger than can be digested in reasonable time.
 pub fn files_of(spec: &Spec) -> Result<Vec<WeightsDigest>, RunError> {
     let mut files = Vec::new();
     for cell in &spec.cells {
@@ -237,9 +230,6 @@ pub fn files_of(spec: &Spec) -> Result<Vec<WeightsDigest>, RunError> {
 
 /// Takes over declared files that changed, as `now` has them, of cells that have made nothing with the old
 /// ones. Whether there were any.
-///
-/// # Errors
-/// [`RunError::OtherFile`] where images were made with the old content.
 pub(crate) fn renew_files(
     run: &RunDir,
     then: &mut [WeightsDigest],
@@ -300,9 +290,6 @@ fn absent(cell: &Cell, name: &str, why: &str) -> RunError {
 }
 
 /// Refuses declared files of a cell that are not those that the run began with.
-///
-/// # Errors
-/// [`RunError::OtherWeights`] with both digests.
 pub(crate) fn check_files(path: &Path, manifest: &Manifest, spec: &Spec) -> Result<(), RunError> {
     for file in files_of(spec)? {
         let then = manifest.weights.iter().find(|entry| entry.name == file.name);

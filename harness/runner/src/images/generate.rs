@@ -55,9 +55,6 @@ pub struct Generated {
 }
 
 /// Generates one image.
-///
-/// # Errors
-/// A prompt or method that the model cannot take.
 pub fn generate(request: &Request<'_>, clock: &dyn Clock) -> Result<Generated, RunError> {
     let Request { model, method, sampling, prompt, seed } = request;
     let started = clock.now_ns();
@@ -106,7 +103,6 @@ struct Lane<'u> {
 
 /// Generates the images of a batch, each an equal share of its time; by lane, with what a lane could not be made for. Tokens do
 /// not depend on what the other lanes hold.
-#[must_use]
 pub fn generate_together(
     request: &BatchRequest<'_>,
     clock: &dyn Clock,
@@ -221,9 +217,6 @@ fn generated(
 }
 
 /// Writes `picture` to `path` as PNG, whole or not at all.
-///
-/// # Errors
-/// A folder that cannot be written.
 pub fn save(picture: &Picture, path: &Path) -> Result<(), RunError> {
     let mut bytes = Vec::new();
     PngEncoder::new(&mut bytes)

@@ -29,20 +29,17 @@ pub struct Models {
 
 impl Models {
     /// None loaded yet; published weights are looked for under `data_root`.
-    #[must_use]
     pub fn new(data_root: Option<DataRoot>) -> Self {
         Self { data_root, made: Made::Not, loaded: BTreeMap::new() }
     }
 
     /// None made yet: published models have weights from a seed, of the published sizes, and need no files.
-    #[must_use]
     pub fn made() -> Self {
         Self { data_root: None, made: Made::Published, loaded: BTreeMap::new() }
     }
 
     /// None loaded yet, for the models of `spec`: libtorch's CUDA part is open before their first tensor
     /// where one of them is to use it. That it cannot be opened is said when that model is asked for.
-    #[must_use]
     pub fn of(spec: &Spec, data_root: Option<DataRoot>) -> Self {
         if spec.models().iter().any(|model| model.device != CPU) {
             let _ = cuda::open();
@@ -51,9 +48,6 @@ impl Models {
     }
 
     /// The model that `spec` names.
-    ///
-    /// # Errors
-    /// Absent or damaged weights, a device that is not there or has too little memory.
     pub fn get(&mut self, spec: &ModelSpec) -> Result<Rc<LoadedModel>, RunError> {
         // How many images are decoded together is no part of a network.
         let spec = &spec.without_batch();
@@ -66,9 +60,6 @@ impl Models {
     }
 
     /// The same, opened anew and not kept.
-    ///
-    /// # Errors
-    /// As [`Models::get`].
     pub(crate) fn open(&self, spec: &ModelSpec) -> Result<Rc<LoadedModel>, RunError> {
         let options = OpenModel {
             kind: kind_of(spec.dtype),
@@ -95,9 +86,6 @@ fn kind_of_head(kind: &str) -> HeadKind {
 }
 
 /// Refuses weights of `model` that are none of those that the manifest at `path` names for it.
-///
-/// # Errors
-/// [`RunError::OtherWeights`] with both digests.
 pub(crate) fn check_weights(
     path: &Path,
     manifest: &Manifest,
@@ -125,7 +113,6 @@ fn encode_caption(caption: &str) -> Result<Vec<u16>, String> {
 }
 
 /// The tensor kind of a spec's dtype.
-#[must_use]
 pub fn kind_of(dtype: Dtype) -> Kind {
     match dtype {
         Dtype::F32 => Kind::Float,
@@ -135,9 +122,6 @@ pub fn kind_of(dtype: Dtype) -> Kind {
 }
 
 /// The device that `cpu`, `cuda` or `cuda:N` names.
-///
-/// # Errors
-/// A device this machine or this libtorch does not have.
 pub fn device_of(name: &str) -> Result<Device, RunError> {
     cuda::named(name).map_err(|error| match error {
         CudaError::Unknown { .. } => RunError::Spec(error.to_string()),

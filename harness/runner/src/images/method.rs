@@ -13,9 +13,6 @@ use crate::error::RunError;
 
 /// A method that decodes `generation`, and the clock of its drafter's forwards, where it has a drafter that
 /// is a network.
-///
-/// # Errors
-/// A drafter or a table that the model does not have.
 pub fn method_on(
     method: &MethodConfig,
     model: &LoadedModel,

@@ -15,9 +15,6 @@ use crate::error::RunError;
 /// What `compute` gives; where it runs out of memory, an error that says what `model` takes and what would
 /// fit. `method` is what drafts, absent while weights are loaded. A GPU that is lost is an error too; other panics go
 /// on.
-///
-/// # Errors
-/// Those of `compute`, memory, and [`RunError::DeviceLost`].
 pub fn within_memory<T>(
     model: &ModelSpec,
     method: Option<&MethodConfig>,

@@ -28,9 +28,6 @@ pub struct Probe {
 }
 
 /// Makes two images of every cell and keeps none.
-///
-/// # Errors
-/// Absent weights, a prompt that the model does not take, a request to stop.
 pub fn probe(plan: &Plan, data_root: Option<DataRoot>, stop: &StopRequest) -> Result<Probe, RunError> {
     let mut models = Models::of(&plan.spec, data_root);
     let mut external_processes = ExternalProcesses::new("/dev/stderr".into(), std::env::temp_dir());

@@ -34,7 +34,6 @@ pub struct Replayed {
 
 impl Replayed {
     /// Whether nothing differs.
-    #[must_use]
     pub fn is_same(&self) -> bool {
         self.err.is_none() && self.first_different_token.is_none() && self.same_pixels
     }
@@ -53,9 +52,6 @@ pub struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     /// Reads what the run was asked for.
-    ///
-    /// # Errors
-    /// Files of the run that cannot be read.
     pub fn open(run: &'a RunDir, data_root: Option<DataRoot>) -> Result<Self, RunError> {
         let manifest: Manifest = read_document(&run.manifest())?;
         let spec = spec_of(run, &manifest)?;
@@ -73,25 +69,17 @@ impl<'a> Replay<'a> {
     }
 
     /// The merged records that hold an image, in plan order.
-    ///
-    /// # Errors
-    /// A run that is not merged, or a file that is not valid.
     pub fn records(&self) -> Result<Vec<Record>, RunError> {
         let rows = read_rows::<Record>(&self.run.merged_records())?.rows;
         Ok(rows.into_iter().filter(|record| record.status == Status::Ok).collect())
     }
 
     /// Whether this program made the record's image, so that it can be made again.
-    #[must_use]
     pub fn is_made_here(&self, record: &Record) -> bool {
         self.spec.cells.iter().any(|cell| cell.name == record.cell && !cell.is_of_another_program())
     }
 
     /// Makes one record's item again.
-    ///
-    /// # Errors
-    /// Weights that are absent or not those of the run, a record that is not in the plan or that another program made. What the item
-    /// itself runs into is in the answer.
     pub fn again(&mut self, record: &Record) -> Result<Replayed, RunError> {
         let unknown =
             || RunError::Spec(format!("{}: there is no item {}", self.run.plan().display(), record.key));

@@ -53,9 +53,6 @@ pub struct ForwardCosts {
 const LEVEL: f64 = 0.95;
 
 /// Times the forwards of `model` for `prompt`, at about `repetitions` places of an image.
-///
-/// # Errors
-/// A prompt or settings that the model does not take, and images with too few places.
 pub fn forward_costs(
     model: &LoadedModel,
     prompt: &str,
@@ -148,9 +145,6 @@ const PLAIN_STEPS: usize = 16;
 
 /// Seconds of a plain step of each of `models`, in turn at the same first places of an image of `prompt`; medians. `None` for
 /// images of too few tokens.
-///
-/// # Errors
-/// A prompt or settings that a model does not take.
 pub(crate) fn plain_step_seconds(
     models: &[&LoadedModel],
     prompt: &str,

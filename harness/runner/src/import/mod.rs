@@ -71,9 +71,6 @@ pub struct Import<'a> {
 }
 
 /// Imports images.
-///
-/// # Errors
-/// A table or an image that is not as it should be, a prompt without a text, a folder that holds a run.
 pub fn import(
     import: &Import<'_>,
     stop: &StopRequest,

@@ -81,18 +81,12 @@ pub struct FitTests {
 }
 
 /// Counts images against the exact distribution of all images, both `[n_cells]`.
-///
-/// # Errors
-/// Too few images.
 pub fn of_joint(counts: &[u64], joint: &[f64]) -> Result<FitTests, StatsError> {
     let variation = variation("images", counts, joint);
     all(vec![counted("joint", counts, joint)?], variation, None)
 }
 
 /// Tests images of one prompt against their conditional distributions.
-///
-/// # Errors
-/// Too few images for any test.
 pub fn of_conditionals(images: &[Drawn]) -> Result<FitTests, StatsError> {
     let is_ruled_out = |(token, distribution): (&TokenId, &Rc<Dist>)| distribution.prob(*token) == 0.0;
     let drawn = || images.iter().flat_map(|image| image.tokens.iter().zip(&image.distributions));

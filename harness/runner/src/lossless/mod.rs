@@ -33,7 +33,6 @@ pub struct Case {
 
 impl Case {
     /// A method as configured.
-    #[must_use]
     pub fn new(name: &str, method: MethodConfig) -> Self {
         Self { name: name.to_owned(), method, change: None }
     }
@@ -41,9 +40,6 @@ impl Case {
 
 /// Decodes `n_images` images of `subject` with each of `cases` and judges them. `on` is called for every
 /// method once its images are there.
-///
-/// # Errors
-/// A method that the subject cannot run, or too few images for a test.
 pub fn examine(
     subject: &dyn Subject,
     cases: &[Case],

@@ -80,9 +80,6 @@ pub struct SamplerToy {
 
 impl SamplerToy {
     /// Starts the program that `command` names, with its arguments, in this folder.
-    ///
-    /// # Errors
-    /// A program that cannot be started.
     pub fn start(command: &[String]) -> Result<Self, RunError> {
         let start = Start {
             command,

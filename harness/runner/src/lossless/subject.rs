@@ -31,15 +31,9 @@ pub trait Subject {
     fn n_tokens(&self) -> usize;
 
     /// Decodes one image.
-    ///
-    /// # Errors
-    /// A method it cannot run.
     fn image(&self, case: &Case, seed: u64) -> Result<Vec<TokenId>, RunError>;
 
     /// Tests images against their distribution.
-    ///
-    /// # Errors
-    /// Too few images.
     fn test(&self, images: &[Vec<TokenId>]) -> Result<FitTests, RunError>;
 
     /// Tests of one method, each of which may reject.
@@ -74,7 +68,6 @@ impl Default for Toy {
 
 impl Toy {
     /// The same toy every time.
-    #[must_use]
     pub fn new() -> Self {
         let sampling = Sampling {
             guidance: 3.0,

@@ -197,7 +197,6 @@ impl Examination {
     }
 
     /// Names of the methods with this verdict.
-    #[must_use]
     pub fn with_verdict(&self, verdict: Verdict) -> Vec<&str> {
         self.methods.iter().filter(|m| m.verdict == verdict).map(|m| m.name.as_str()).collect()
     }

@@ -44,19 +44,16 @@ fn cpu_info(field: &str) -> Vec<String> {
 }
 
 /// Model name of the CPU, or `unknown`.
-#[must_use]
 pub fn cpu_model() -> String {
     cpu_info("model name").into_iter().next().unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// The model of what computes on `device`: of the GPU with its driver, or of the CPU.
-#[must_use]
 pub fn computed_on(device: &str) -> String {
     if device == "cpu" { cpu_model() } else { gpus::words(device, &gpus::of_driver(NVIDIA_DRIVER)) }
 }
 
 /// Which of the features that decide speed and rounding the CPU has.
-#[must_use]
 pub(crate) fn cpu_features() -> Vec<String> {
     let flags = cpu_info("flags").into_iter().next().unwrap_or_default();
     let has = |name: &&str| flags.split_whitespace().any(|flag| flag == *name);
@@ -64,13 +61,11 @@ pub(crate) fn cpu_features() -> Vec<String> {
 }
 
 /// Current frequency of each core, where the kernel shows it.
-#[must_use]
 pub fn cpu_mhz() -> Vec<f64> {
     cpu_info("cpu MHz").iter().filter_map(|value| value.parse().ok()).collect()
 }
 
 /// Load over 1, 5 and 15 minutes.
-#[must_use]
 pub fn load_average() -> Option<[f64; 3]> {
     let text = fs::read_to_string("/proc/loadavg").ok()?;
     let mut values = text.split_whitespace().map(str::parse::<f64>);
@@ -79,7 +74,6 @@ pub fn load_average() -> Option<[f64; 3]> {
 }
 
 /// Largest resident size of this process so far, in mebibytes.
-#[must_use]
 pub fn peak_memory_mb() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -87,7 +81,6 @@ pub fn peak_memory_mb() -> Option<u64> {
 }
 
 /// Bytes of memory that are free; `None` where the system does not tell.
-#[must_use]
 pub fn free_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
@@ -95,7 +88,6 @@ pub fn free_memory() -> Option<u64> {
 }
 
 /// The machine, with the GPUs that a cell of `spec` computes on.
-#[must_use]
 pub fn hardware(spec: &Spec) -> Hardware {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = memory.lines().find(|line| line.starts_with("MemTotal:"));
@@ -113,7 +105,6 @@ pub fn hardware(spec: &Spec) -> Hardware {
 }
 
 /// Versions of the program and of the libtorch that is loaded.
-#[must_use]
 pub fn software() -> Software {
     Software {
         specimen: env!("CARGO_PKG_VERSION").to_owned(),
@@ -123,7 +114,6 @@ pub fn software() -> Software {
 }
 
 /// Which of the variables this program reads are set.
-#[must_use]
 pub fn environment() -> BTreeMap<String, EnvironmentFlag> {
     let flag = |name: &&str| {
         if std::env::var_os(name).is_some() { EnvironmentFlag::Set } else { EnvironmentFlag::Unset }
@@ -132,7 +122,6 @@ pub fn environment() -> BTreeMap<String, EnvironmentFlag> {
 }
 
 /// Name of this computer in its network, or `an unnamed machine`; for messages only, never for records.
-#[must_use]
 pub fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();

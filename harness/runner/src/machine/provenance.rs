@@ -58,9 +58,6 @@ impl Provenance {
 }
 
 /// In what the makers of a run's images so far differ from this process, each difference once.
-///
-/// # Errors
-/// An attempt's environment that cannot be read.
 pub(crate) fn differences(run: &RunDir) -> Result<Vec<String>, RunError> {
     let now = Provenance::this();
     let mut found = Vec::new();

@@ -58,9 +58,6 @@ fn meaning(identity: &Value, names: &[&str]) -> Value {
 }
 
 /// Refuses to enlarge a run that a cluster still works on: its tasks know the smaller plan.
-///
-/// # Errors
-/// [`RunError::Locked`] with the jobs; submissions that cannot be read.
 pub(crate) fn check_no_arrays(run: &RunDir) -> Result<(), RunError> {
     let path = run.submissions();
     if !path.exists() {

@@ -18,7 +18,6 @@ pub struct ShardMap {
 
 impl ShardMap {
     /// At most `timed` and `untimed` shards, and none where there is no block for it.
-    #[must_use]
     pub fn of_plan(plan: &PlanFile, spec: &Spec, timed: u32, untimed: u32) -> Self {
         let cells = timed_cells(spec);
         let n_timed = plan.blocks.iter().filter(|block| is_timed(block, &cells)).count();
@@ -28,13 +27,11 @@ impl ShardMap {
     }
 
     /// Shards in all.
-    #[must_use]
     pub fn n_shards(self) -> u32 {
         self.timed + self.untimed
     }
 
     /// The blocks of shard `k`, in plan order.
-    #[must_use]
     pub fn blocks<'p>(self, k: u32, plan: &'p PlanFile, spec: &Spec) -> Vec<&'p Block> {
         let cells = timed_cells(spec);
         let wanted = k < self.timed;
@@ -44,7 +41,6 @@ impl ShardMap {
     }
 
     /// The shard of each block, in plan order.
-    #[must_use]
     pub fn shards(self, plan: &PlanFile, spec: &Spec) -> Vec<u32> {
         let cells = timed_cells(spec);
         let (mut n_timed, mut n_untimed) = (0_u32, 0_u32);
@@ -66,7 +62,6 @@ pub(crate) fn timed_cells(spec: &Spec) -> BTreeSet<&str> {
 }
 
 /// The timed blocks that have some of their images and not all: a run that is continued makes and times all of them again.
-#[must_use]
 pub fn timed_again<'p>(plan: &'p PlanFile, spec: &Spec, progress: &RunProgress) -> Vec<&'p Block> {
     let cells = timed_cells(spec);
     let is_again = |block: &&Block| progress.begun.contains(&block.index) && is_timed(block, &cells);
@@ -74,7 +69,6 @@ pub fn timed_again<'p>(plan: &'p PlanFile, spec: &Spec, progress: &RunProgress) 
 }
 
 /// The images that a run that is continued makes again although they are there: those of [`timed_again`].
-#[must_use]
 pub fn made_again<'p>(plan: &'p PlanFile, spec: &Spec, progress: &RunProgress) -> Vec<&'p ItemKey> {
     let blocks = timed_again(plan, spec, progress);
     let keys = blocks.into_iter().flat_map(|block| &block.items);

@@ -13,9 +13,6 @@ use specimen_record::{Block, Item, ItemKey, Manifest, PlanFile, RunDir, Seed};
 use crate::error::RunError;
 
 /// The plan of a spec over its dataset.
-///
-/// # Errors
-/// Data that is absent or damaged.
 pub fn plan_of(spec: Spec, data_root: Option<&DataRoot>) -> Result<(Plan, PromptSet), RunError> {
     let prompts = prompts::open(&spec.dataset, data_root)?;
     let plan = Plan::new(spec.with_digests_of_heads(data_root)?, &prompts)?;
@@ -23,9 +20,6 @@ pub fn plan_of(spec: Spec, data_root: Option<&DataRoot>) -> Result<(Plan, Prompt
 }
 
 /// The plan as it is stored.
-///
-/// # Errors
-/// A plan that contradicts itself.
 pub fn plan_file(plan: &Plan) -> Result<PlanFile, RunError> {
     let items: Vec<Item> = plan
         .items
@@ -56,9 +50,6 @@ pub fn plan_file(plan: &Plan) -> Result<PlanFile, RunError> {
 }
 
 /// The plan that is stored in `file`, for an imported run, whose prompts are in no dataset.
-///
-/// # Errors
-/// Items of a cell that `spec` does not have.
 pub(crate) fn plan_of_stored(spec: Spec, file: &PlanFile) -> Result<Plan, RunError> {
     let mut prompts: Vec<PlanPrompt> = Vec::new();
     let mut place: BTreeMap<&str, u32> = BTreeMap::new();
@@ -85,18 +76,12 @@ pub(crate) fn plan_of_stored(spec: Spec, file: &PlanFile) -> Result<Plan, RunErr
 }
 
 /// The spec that a run's manifest holds.
-///
-/// # Errors
-/// A spec of another version of this program.
 pub fn spec_of(run: &RunDir, manifest: &Manifest) -> Result<Spec, RunError> {
     serde_json::from_value(manifest.spec.clone())
         .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))
 }
 
 /// A unit variant as a spec writes it.
-///
-/// # Errors
-/// A value that is no plain data.
 pub(crate) fn word_of(value: &impl serde::Serialize) -> Result<String, RunError> {
     let value = serde_json::to_value(value).map_err(|e| RunError::Spec(e.to_string()))?;
     Ok(value.as_str().unwrap_or_default().to_owned())

@@ -106,10 +106,6 @@ impl<'a> DiskWait<'a> {
 
     /// Calls `write` again and again while the disk is full. A call that fails must leave nothing that the
     /// next one trips over.
-    ///
-    /// # Errors
-    /// Whatever else goes wrong; the full disk once the limit is over; a request to stop while the disk is
-    /// full.
     pub(crate) fn write<T>(&self, mut write: impl FnMut() -> Result<T, RunError>) -> Result<T, RunError> {
         let started = Instant::now();
         let mut pause = None;
@@ -138,9 +134,6 @@ impl<'a> DiskWait<'a> {
     }
 
     /// Writes a document to its own file.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write).
     pub(crate) fn put<T: Document>(&self, path: &Path, document: &T) -> Result<(), RunError> {
         self.write(|| Ok(write_document(path, document)?))
     }

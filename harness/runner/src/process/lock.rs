@@ -24,9 +24,6 @@ pub struct Lock {
 
 impl Lock {
     /// Takes the lock at `path`; makes the file.
-    ///
-    /// # Errors
-    /// [`RunError::Locked`] with the holder when another process has it; a folder that cannot be written.
     pub fn take(path: &Path) -> Result<Self, RunError> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true);
@@ -52,9 +49,6 @@ impl Lock {
     }
 
     /// As [`take`](Self::take), trying again for `patience`.
-    ///
-    /// # Errors
-    /// As [`take`](Self::take) when the time is over; a request to stop.
     pub fn wait(path: &Path, patience: Duration, stop: &StopRequest) -> Result<Self, RunError> {
         const PAUSE: Duration = Duration::from_millis(20);
         let mut left = patience;
@@ -71,9 +65,6 @@ impl Lock {
     }
 
     /// Who holds the lock at `path`; `None` when no process does.
-    ///
-    /// # Errors
-    /// A file that cannot be opened.
     pub fn holder(path: &Path) -> Result<Option<String>, RunError> {
         if !path.exists() {
             return Ok(None);

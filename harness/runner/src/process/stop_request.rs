@@ -42,15 +42,11 @@ pub struct StopRequest(Arc<AtomicU8>);
 
 impl StopRequest {
     /// No request, and no signal is listened to.
-    #[must_use]
     pub fn never() -> Self {
         Self(Arc::new(AtomicU8::new(Request::Continue as u8)))
     }
 
     /// Listens to the signals of this process from now on, in place of their usual effect.
-    ///
-    /// # Errors
-    /// A system that refuses handlers.
     pub fn on_signals() -> Result<Self, RunError> {
         let stop = Self::never();
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])
@@ -72,9 +68,6 @@ impl StopRequest {
     }
 
     /// From now on a write beyond the limit of a file's size (`ulimit -f`) fails, in place of ending the process without a word.
-    ///
-    /// # Errors
-    /// A system that refuses handlers.
     pub fn survive_file_limit() -> Result<(), RunError> {
         let handled = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
         handled.map(drop).map_err(|e| RunError::Environment(format!("cannot listen to signals: {e}")))
@@ -97,7 +90,6 @@ impl StopRequest {
     }
 
     /// What is asked now.
-    #[must_use]
     pub fn now(&self) -> Request {
         match self.0.load(Ordering::Relaxed) {
             0 => Request::Continue,
@@ -107,9 +99,6 @@ impl StopRequest {
     }
 
     /// Fails once a stop was requested.
-    ///
-    /// # Errors
-    /// [`RunError::Interrupted`] or [`RunError::Aborted`].
     pub fn check(&self) -> Result<(), RunError> {
         match self.now() {
             Request::Continue => Ok(()),

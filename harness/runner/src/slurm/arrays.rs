@@ -45,9 +45,6 @@ pub struct Array {
 }
 
 /// The arrays of a run, with one question to the queue for each; `None` where nothing was submitted.
-///
-/// # Errors
-/// Submissions that cannot be read.
 pub fn arrays(run: &RunDir) -> Result<Option<Arrays>, RunError> {
     let Some(submissions) = SubmissionList::open(run)? else { return Ok(None) };
     let (stop, name) = (StopRequest::never(), submissions.job_name());

@@ -18,9 +18,6 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Runs `program` to its end, `patience` at most and no longer than until `stop` is requested. Returns its
 /// output.
-///
-/// # Errors
-/// A program that cannot be started, fails, does not answer in time, or answered more than fits; in words.
 pub(crate) fn ask(
     program: &str,
     arguments: &[&str],

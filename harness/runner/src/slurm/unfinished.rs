@@ -15,9 +15,6 @@ use crate::{
 /// not counted. Of items whose image is not seen, those count that are in `lost`, or all where it is `None`:
 /// a file that another machine has just written may not be visible yet. `lost` is then the set of those
 /// items.
-///
-/// # Errors
-/// Records that cannot be read.
 pub(super) fn unfinished(
     work: &Work<'_>,
     given_up: &BTreeSet<ItemKey>,

@@ -33,10 +33,6 @@ impl Claim {
     /// Takes the shard over: tells whoever has it to stop before its next row, and waits until it has, or
     /// until its heartbeat has stopped. Each write waits for disk space on its own, so that nothing is taken
     /// twice, and the shard's heartbeat reports the wait.
-    ///
-    /// # Errors
-    /// [`RunError::Superseded`] when yet another worker came meanwhile; a request to stop; a shard that is
-    /// not given up for ten minutes.
     pub(crate) fn take(run: &RunDir, shard: u32, disk: DiskWait<'_>) -> Result<Self, RunError> {
         let path = run.lease(shard);
         let holder = holder();

@@ -107,9 +107,6 @@ pub(crate) fn write_state(run: &RunDir, shard: u32, state: DiskState) {
 
 /// Reserves the file for the heartbeat of the next worker, so that it can report a full disk from its first
 /// write on.
-///
-/// # Errors
-/// A file that cannot be written.
 pub(crate) fn reserve(run: &RunDir, shard: u32) -> Result<(), RunError> {
     write(&run.heartbeat(shard), "no worker yet")
 }
@@ -130,9 +127,6 @@ pub(crate) fn contents(run: &RunDir, shard: u32) -> Vec<u8> {
 /// The shard's lock, from a holder that ends or whose heartbeat has been silent for the time of a lease. The
 /// lease on disk must name this worker already: a holder that wakes up finds it there before it writes
 /// anything.
-///
-/// # Errors
-/// A request to stop; [`RunError::Locked`] by a holder that is alive and does not leave.
 pub(crate) fn take_over(run: &RunDir, shard: u32, stop: &StopRequest) -> Result<Lock, RunError> {
     let (path, lease) = (run.shard_lock(shard), lease()?);
     let started = Instant::now();
@@ -160,9 +154,6 @@ pub(crate) fn take_over(run: &RunDir, shard: u32, stop: &StopRequest) -> Result<
 }
 
 /// How long a heartbeat may be silent.
-///
-/// # Errors
-/// A variable that gives no number of seconds.
 pub(crate) fn lease() -> Result<Duration, RunError> {
     let Some(text) = std::env::var_os(LEASE_VARIABLE) else { return Ok(Duration::from_secs_f64(LEASE_S)) };
     let seconds = text.to_str().and_then(|text| text.parse::<f64>().ok());

@@ -34,11 +34,6 @@ use crate::{
 };
 
 /// Runs a shard to its end.
-///
-/// # Errors
-/// A run directory that cannot be read or written, or models that cannot be loaded; [`RunError::Interrupted`]
-/// when `stop` asks for it, [`RunError::Superseded`] when a later worker took the shard over. An item that
-/// fails is a row, not an error. While the disk is full, the worker waits.
 pub fn run_shard(
     run: &RunDir,
     share: &Share,

@@ -5,7 +5,6 @@ use specimen_text::{ftfy::fix_text, html::unescape};
 use unicode_normalization::UnicodeNormalization;
 
 /// Cleans `text`; words of the result are apart by one space each.
-#[must_use]
 pub fn clean(text: &str) -> String {
     let text = unescape(&unescape(&fix_text(text)));
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()

@@ -59,7 +59,6 @@ impl ClipShapes {
     }
 
     /// The same with towers of one block of one head, for files with made weights.
-    #[must_use]
     pub fn narrow(self) -> Self {
         let narrow = |stack: StackShape| {
             let width = stack.width / stack.n_heads;
@@ -204,9 +203,6 @@ const HUGGING_FACE: ClipNames = ClipNames {
 
 impl ClipLayout {
     /// The layout of `checkpoint`, by the name of its patches.
-    ///
-    /// # Errors
-    /// Weights of another network.
     pub fn of(checkpoint: &Checkpoint) -> Result<Self, LoadError> {
         let found = [Self::OpenAi, Self::HuggingFace].into_iter();
         let found = found.into_iter().find(|layout| checkpoint.shape(layout.names().patch).is_some());
@@ -320,9 +316,6 @@ impl VisionShape {
     }
 
     /// The shape of the tower of pictures in `checkpoint`.
-    ///
-    /// # Errors
-    /// Weights of another network, or a configuration that is not theirs.
     pub fn of(checkpoint: &Checkpoint, layout: ClipLayout, family: ClipFamily) -> Result<Self, LoadError> {
         let names = layout.names();
         let [width, _, patch, _] = *shape_of::<4>(checkpoint, names.patch)?;
@@ -334,7 +327,6 @@ impl VisionShape {
     }
 
     /// Pixels along an edge of a picture.
-    #[must_use]
     pub fn side(&self) -> i64 {
         self.patch * self.grid
     }
@@ -359,9 +351,6 @@ impl TextShape {
     }
 
     /// The shape of the tower of texts in `checkpoint`.
-    ///
-    /// # Errors
-    /// Weights of another network, or a configuration that is not theirs.
     pub fn of(checkpoint: &Checkpoint, layout: ClipLayout, family: ClipFamily) -> Result<Self, LoadError> {
         let names = layout.names();
         let [n_vocab, width] = *shape_of::<2>(checkpoint, names.words)?;

@@ -49,9 +49,6 @@ pub struct ClipText {
 
 impl ClipText {
     /// Puts both together.
-    ///
-    /// # Errors
-    /// A tower that has no room for the tokenizer's ids or texts.
     pub fn new(tower: TextTower, tokenizer: ClipTokenizer) -> Result<Self, ExtractError> {
         let TextShape { context, n_vocab, .. } = tower.shape;
         if context < CONTEXT as i64 || n_vocab != i64::from(END) + 1 {
@@ -65,17 +62,11 @@ impl ClipText {
     }
 
     /// Embeddings of texts as they are, `[n, n_joint]`, cleaned and cut as OpenAI does.
-    ///
-    /// # Errors
-    /// None for texts; as [`TextTower::embed_ids`].
     pub fn embed(&self, texts: &[String]) -> Result<Features, ExtractError> {
         self.embed_prefixed(texts, TextPrefix::None, TextRule::OpenAi)
     }
 
     /// Embeddings of texts behind a prefix, `[n, n_joint]`, cleaned and cut by `rule`.
-    ///
-    /// # Errors
-    /// As [`ClipText::embed`].
     pub fn embed_prefixed(
         &self,
         texts: &[String],
@@ -87,13 +78,11 @@ impl ClipText {
     }
 
     /// As [`ClipTokenizer::counts`].
-    #[must_use]
     pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 3] {
         self.tokenizer.counts(texts, prefix, rule)
     }
 
     /// The tower of texts, without the tokenizer.
-    #[must_use]
     pub fn tower(&self) -> &TextTower {
         &self.tower
     }
@@ -101,17 +90,11 @@ impl ClipText {
 
 impl TextTower {
     /// Opens the safetensors file `weights` of a CLIP of OpenAI's family, which may hold both towers, to compute in `dtype`.
-    ///
-    /// # Errors
-    /// Weights that are absent, damaged or another network's.
     pub fn open(weights: &Path, dtype: Dtype) -> Result<Self, ExtractError> {
         Self::open_on(Device::Cpu, NetworkName::ClipVitB32, weights, dtype)
     }
 
     /// As [`TextTower::open`], that of `network`, to compute on `device`. Width and depth are those of the file.
-    ///
-    /// # Errors
-    /// As [`TextTower::open`], and a network without a tower of texts.
     pub fn open_on(
         device: Device,
         network: NetworkName,
@@ -137,7 +120,6 @@ impl TextTower {
     /// Width, depth, heads, activation, element type and weights, as
     /// `clip-text[512x12,h8,quick-gelu]-embedding-f32@1a2b3c4d5e6f`; heads and activation that nothing says are marked
     /// `,assumed`.
-    #[must_use]
     pub fn identity(&self) -> String {
         let digest = self.digest.as_deref().unwrap_or("recipe");
         let shape = words(&self.shape.stack, self.is_configured);
@@ -146,9 +128,6 @@ impl TextTower {
     }
 
     /// Reads the parameters of this tower and the temperature.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         layout: ClipLayout,
@@ -176,22 +155,17 @@ impl TextTower {
     }
 
     /// Logarithm of the factor that the network was trained to multiply cosines with.
-    #[must_use]
     pub fn logit_scale(&self) -> f64 {
         self.logit_scale
     }
 
     /// Width, depth, context and vocabulary of the tower.
-    #[must_use]
     pub fn shape(&self) -> &TextShape {
         &self.shape
     }
 
     /// Embeddings of texts, `[n, n_joint]`, in their order. A text is its tokens from the start token to the end
     /// token; the end token is the greatest id of the vocabulary in it, the first such if there are several.
-    ///
-    /// # Errors
-    /// A text without tokens, with more than the context has, or with an id outside the vocabulary.
     pub fn embed_ids(&self, texts: &[Vec<u32>]) -> Result<Features, ExtractError> {
         let TextShape { context, n_vocab, n_joint, .. } = self.shape;
         for (text_idx, ids) in texts.iter().enumerate() {

@@ -93,9 +93,6 @@ pub struct ClipTokenizer {
 
 impl ClipTokenizer {
     /// Reads the published vocabulary, gzipped or not.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or that holds other merges than the published ones.
     pub fn read(path: &Path) -> Result<Self, ExtractError> {
         let refuse = |reason: String| ExtractError::Vocabulary { path: path.to_owned(), reason };
         let bytes =
@@ -124,9 +121,6 @@ impl ClipTokenizer {
     }
 
     /// A tokenizer with these merges, most frequent first, as `t h</w>`.
-    ///
-    /// # Errors
-    /// The index of a merge that is not two parts apart by a blank, each a byte or the result of an earlier merge.
     pub fn from_merges(merges: &[&str]) -> Result<Self, usize> {
         let mut byte_ids = [0; N_BYTES as usize];
         let mut ids = BTreeMap::new();
@@ -146,7 +140,6 @@ impl ClipTokenizer {
     }
 
     /// Ids of a whole text, without start and end.
-    #[must_use]
     pub fn encode(&self, text: &str) -> Vec<u32> {
         self.encode_by(text, TextRule::OpenAi)
     }
@@ -196,20 +189,17 @@ impl ClipTokenizer {
     }
 
     /// Whether `text` holds the name of a token, as `rule` reads it.
-    #[must_use]
     pub fn has_special(&self, text: &str, rule: TextRule) -> bool {
         self.encode_by(text, rule).iter().any(|&id| START <= id)
     }
 
     /// Ids of a text from the start token to the end token, at most [`CONTEXT`]; of a longer text the end token is
     /// the last one.
-    #[must_use]
     pub fn sequence(&self, text: &str, prefix: TextPrefix) -> Vec<u32> {
         self.sequence_by(text, prefix, TextRule::OpenAi)
     }
 
     /// As [`ClipTokenizer::sequence`], cleaned and cut by `rule`.
-    #[must_use]
     pub fn sequence_by(&self, text: &str, prefix: TextPrefix, rule: TextRule) -> Vec<u32> {
         let text = if prefix == TextPrefix::Text { format!("{PREFIX}{text}") } else { text.to_owned() };
         let mut ids = vec![START];
@@ -224,7 +214,6 @@ impl ClipTokenizer {
     }
 
     /// Whether [`ClipTokenizer::sequence_by`] leaves something of the text out.
-    #[must_use]
     pub fn is_cut(&self, text: &str, prefix: TextPrefix, rule: TextRule) -> bool {
         let n_prefix = if prefix == TextPrefix::None { 0 } else { self.encode(PREFIX).len() };
         2 + n_prefix + self.encode_by(text, rule).len() > CONTEXT
@@ -233,7 +222,6 @@ impl ClipTokenizer {
     /// How many of `texts` there are of each kind that a reader of a score should know of, by the kind's name: cut to the
     /// context; with the name of a token inside; with characters that Unicode 14 does not know, which the tools handle by
     /// the version of their Unicode, and this program by 16.
-    #[must_use]
     pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 3] {
         let n = |is_so: &dyn Fn(&str) -> bool| texts.iter().filter(|text| is_so(text)).count();
         [

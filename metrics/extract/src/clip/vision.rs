@@ -30,9 +30,6 @@ pub struct ClipVision {
 
 impl ClipVision {
     /// Reads the parameters of this tower.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         layout: ClipLayout,

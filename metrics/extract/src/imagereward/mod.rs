@@ -48,7 +48,6 @@ const DEVIATION: f64 = 1.033_339_496_605_407_2;
 ///
 /// # Panics
 /// Without an entry of its name, which a test excludes.
-#[must_use]
 pub fn catalog_entry() -> &'static Entry {
     entry(NAME).expect("it is tested to be in the catalog")
 }
@@ -97,10 +96,6 @@ pub struct ImageReward {
 impl ImageReward {
     /// Opens the safetensors file `weights` with the vocabulary `words`, to compute in `dtype` on `device`; prompts are cut
     /// to `n_tokens`.
-    ///
-    /// # Errors
-    /// Weights that are absent, damaged or another network's; a vocabulary that is not theirs; more tokens than they have
-    /// positions for.
     pub fn open_on(
         device: Device,
         dtype: Dtype,
@@ -122,9 +117,6 @@ impl ImageReward {
 
     /// A network of `shape` with weights made from the names of its tensors: known scores for a machine without published
     /// weights.
-    ///
-    /// # Errors
-    /// A vocabulary of another number of words; more tokens than the shape has positions for.
     pub fn open_recipe(
         shape: &ImageRewardShape,
         words: WordPieces,
@@ -175,17 +167,11 @@ impl PromptedNetwork for ImageReward {
 }
 
 /// Asks `source` for every tensor of a network of `shape`.
-///
-/// # Errors
-/// As the source.
 pub fn ask(source: &mut dyn ParamSource, shape: &ImageRewardShape) -> Result<(), LoadError> {
     Net::new(source, shape, Kind::Float).map(|_| ())
 }
 
 /// Writes a narrow network with weights by recipe to `path`, and its vocabulary beside it.
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write_narrow(path: &Path) -> std::io::Result<()> {
     let words = WordPieces::of_characters();
     let n_words = words.lines().count() + WordPieces::ADDED.len();
@@ -197,7 +183,6 @@ pub fn write_narrow(path: &Path) -> std::io::Result<()> {
 }
 
 /// The weights of [`ImageReward::open_recipe`] by name.
-#[must_use]
 pub fn recipe_tensors(shape: &ImageRewardShape) -> BTreeMap<String, Tensor> {
     let _guard = tch::no_grad_guard();
     let mut recipe = RecipeWeights::keeping();

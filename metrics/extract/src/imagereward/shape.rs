@@ -35,15 +35,11 @@ impl ImageRewardShape {
     pub const PUBLISHED: Self = Self::new([1024, 24, 4096], [768, 12, 3072], 30_524, 512);
 
     /// Width, depth and width inside the MLP of both stacks, and the room for text.
-    #[must_use]
     pub const fn new(vision: [i64; 3], text: [i64; 3], n_words: i64, n_positions: i64) -> Self {
         Self { vision: stack(vision, 1e-6), text: stack(text, 1e-12), n_words, n_positions }
     }
 
     /// The shape of the network in `checkpoint`.
-    ///
-    /// # Errors
-    /// Weights of another network.
     pub fn of(checkpoint: &Checkpoint) -> Result<Self, LoadError> {
         let depth = |norm: &dyn Fn(usize) -> String| {
             (0..).take_while(|&at| checkpoint.shape(&norm(at)).is_some()).count() as i64

@@ -30,9 +30,6 @@ impl WordPieces {
     pub const ADDED: [&'static str; 2] = ["[DEC]", "[ENC]"];
 
     /// Reads the vocabulary at `path`, `vocab.txt` of bert-base-uncased.
-    ///
-    /// # Errors
-    /// A file that cannot be read, that lacks a token that every vocabulary has, or that has one twice.
     pub fn read(path: &Path) -> Result<Self, ExtractError> {
         let wrong = |reason: String| ExtractError::Vocabulary { path: path.to_owned(), reason };
         let text = read_side_text(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
@@ -78,7 +75,6 @@ impl WordPieces {
     }
 
     /// A vocabulary of single letters, digits and marks, one token a line: for networks with made weights.
-    #[must_use]
     pub fn of_characters() -> String {
         let characters = || ('!'..='~').filter(|character| !character.is_ascii_uppercase());
         let inside =
@@ -99,7 +95,6 @@ impl WordPieces {
     }
 
     /// Tokens, those that are added included.
-    #[must_use]
     pub fn n_words(&self) -> usize {
         self.n_words
     }
@@ -110,14 +105,12 @@ impl WordPieces {
     }
 
     /// Ids of the whole of `text`, the first and the last token included.
-    #[must_use]
     pub fn n_ids(&self, text: &str) -> usize {
         self.whole(text).len()
     }
 
     /// The ids of `text` from the first token to the last one, at most `n_most`, at least 2: what is too long is cut before the
     /// last.
-    #[must_use]
     pub fn ids(&self, text: &str, n_most: usize) -> Vec<i64> {
         let mut ids = self.whole(text);
         if let Some(&last) = ids.last().filter(|_| ids.len() > n_most) {

@@ -48,7 +48,6 @@ impl LpipsName {
     pub const ALL: [Self; 3] = [Self::Alex, Self::Vgg, Self::Squeeze];
 
     /// Its stable name, as protocols, identities and the catalog spell it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Alex => "lpips-alex",
@@ -61,7 +60,6 @@ impl LpipsName {
     ///
     /// # Panics
     /// Without an entry of its name, which a test excludes.
-    #[must_use]
     pub fn heads(self) -> &'static Entry {
         entry(self.name()).expect("every kind is tested to be in the catalog")
     }
@@ -70,14 +68,12 @@ impl LpipsName {
     ///
     /// # Panics
     /// Without such an entry, which a test excludes.
-    #[must_use]
     pub fn trunk(self) -> &'static Entry {
         let needed = self.heads().needs.first().and_then(|name| entry(name).ok());
         needed.expect("every kind is tested to have a trunk in the catalog")
     }
 
     /// Least pixels along an edge: of fewer, a layer of the trunk has no place left.
-    #[must_use]
     pub fn smallest(self) -> usize {
         match self {
             Self::Alex => 31,
@@ -138,9 +134,6 @@ pub struct OpenLpips {
 
 impl OpenLpips {
     /// Opens `name` with the weights in safetensors `files`, to compute on `device`.
-    ///
-    /// # Errors
-    /// Weights that are absent, damaged or another network's.
     pub fn open_on(
         device: Device,
         name: LpipsName,
@@ -186,7 +179,6 @@ impl OpenLpips {
 
     /// Opens `name` with weights made from the names of its tensors: known distances for a machine without published
     /// weights.
-    #[must_use]
     pub fn open_recipe(name: LpipsName, dtype: Dtype) -> Self {
         let _guard = tch::no_grad_guard();
         let parts = by_recipe(name, &mut RecipeWeights::new(), kind_of(dtype));
@@ -213,9 +205,6 @@ impl OpenLpips {
     }
 
     /// The part of each layer in the distance of each pair, `[n, n_layers]` by rows; a distance is the sum of its row.
-    ///
-    /// # Errors
-    /// Batches of different sizes, and pictures that are too small for the trunk.
     pub fn layers(&self, sides: [&Batch; 2]) -> Result<Vec<f32>, ExtractError> {
         let _guard = tch::no_grad_guard();
         self.check(sides)?;
@@ -275,7 +264,6 @@ impl PairNetwork for OpenLpips {
 }
 
 /// The weights of [`OpenLpips::open_recipe`] by name, those of the trunk and of the heads together.
-#[must_use]
 pub fn recipe_tensors(name: LpipsName) -> BTreeMap<String, Tensor> {
     let _guard = tch::no_grad_guard();
     let mut recipe = RecipeWeights::keeping();
@@ -284,9 +272,6 @@ pub fn recipe_tensors(name: LpipsName) -> BTreeMap<String, Tensor> {
 }
 
 /// Writes [`recipe_tensors`] to one file, as [`LpipsFiles::Together`] takes it.
-///
-/// # Errors
-/// A file that cannot be written.
 pub fn write_recipe(path: &Path, name: LpipsName) -> std::io::Result<()> {
     write_safetensors(path, &recipe_tensors(name))
 }

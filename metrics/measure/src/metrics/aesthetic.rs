@@ -28,9 +28,6 @@ pub struct AestheticRule {
 
 /// Returns the mean score of what is at the generated side, and every picture's. An interval is a BCa bootstrap over the
 /// captions where pictures have captions by name, else over the pictures.
-///
-/// # Errors
-/// A side that cannot be read; a protocol without the metric; weights that are absent.
 pub fn aesthetic(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, MeasureError> {
     let rule = meter.protocol().rule(NAME, |recipe| recipe.aesthetic.as_ref())?.clone();
     let path = sides.generated;

@@ -74,7 +74,6 @@ pub enum Scaling {
 
 impl Scaling {
     /// The statistic behind the name.
-    #[must_use]
     pub fn statistic(self) -> ClipScaling {
         match self {
             Self::Clipscore => ClipScaling::ClipScore,
@@ -111,9 +110,6 @@ fn run(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, MeasureError
 
 /// Returns the score of the pictures at `images` with their `captions`, and every picture's, in the order of the
 /// pictures' names.
-///
-/// # Errors
-/// Ids on one side only, listed for each; a meter that keeps going leaves both out.
 pub fn clip_score(
     meter: &mut Meter<'_>,
     images: &Path,
@@ -134,9 +130,6 @@ pub fn clip_score(
 }
 
 /// Returns the score of embeddings that were made before: row `i` of `images` belongs to row `i` of `texts`.
-///
-/// # Errors
-/// Embeddings that cannot be read, or that differ in number or width.
 pub fn clip_score_of_rows(
     meter: &mut Meter<'_>,
     images: &Path,

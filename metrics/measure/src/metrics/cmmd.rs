@@ -44,9 +44,6 @@ pub enum CmmdKernel {
 
 /// Returns the discrepancy between what is at `real` and at `generated`. The interval, if one is asked for, is the
 /// uncertainty that comes from the generated side, cut to 0, the least that there is.
-///
-/// # Errors
-/// A side that cannot be read; a protocol without the metric.
 pub fn cmmd(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.cmmd.as_ref())?;
     let of = [real, generated];

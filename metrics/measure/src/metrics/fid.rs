@@ -45,17 +45,11 @@ pub struct FidRule {
 
 /// Returns the distance of what is at `generated` from what is at `real`. The interval, if one is asked for, is
 /// the uncertainty that comes from the generated side, cut to 0, and needs its rows.
-///
-/// # Errors
-/// A side that cannot be read; a protocol without the metric; sides of two networks.
 pub fn fid(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     fid_saving(meter, real, generated, None)
 }
 
 /// As [`fid`], writing the statistics of the real side to `save`, for the next comparison with it.
-///
-/// # Errors
-/// As [`fid`], and a file that cannot be written.
 pub fn fid_saving(
     meter: &mut Meter<'_>,
     real: &Path,

@@ -29,9 +29,6 @@ const SEED: u64 = 1;
 
 /// Returns the distance between what is at `real` and at `generated`, extrapolated from subsets of `generated` of dgm-eval's
 /// 15 sizes. It can be slightly negative, and has no interval.
-///
-/// # Errors
-/// A side that cannot be read; a protocol without the metric; sides of two networks; fewer than 20 generated rows.
 pub fn fid_infinity(
     meter: &mut Meter<'_>,
     real: &Path,

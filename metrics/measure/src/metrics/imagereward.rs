@@ -31,9 +31,6 @@ pub struct ImageRewardRule {
 
 /// Returns the mean score of the pictures at the generated side with their captions, and every picture's. An interval is a
 /// BCa bootstrap over the captions: pictures of one caption are not independent.
-///
-/// # Errors
-/// Sides that cannot be read or paired; a protocol without the metric; weights or a vocabulary that are absent.
 pub fn imagereward(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, MeasureError> {
     let n_tokens = meter.protocol().rule(NAME, |recipe| recipe.imagereward.as_ref())?.n_tokens;
     let path = sides.generated;

@@ -51,7 +51,6 @@ pub enum Split {
 
 impl Split {
     /// The statistic's name for it.
-    #[must_use]
     pub fn cut(self) -> SplitCut {
         match self {
             Self::Even => SplitCut::Even,
@@ -62,9 +61,6 @@ impl Split {
 
 /// Returns the score of what is at `path`; features that are given must be logits. The interval, if one is asked
 /// for, is that of the mean over splits, cut to 1, the least score that there is.
-///
-/// # Errors
-/// A path that cannot be read or has no rows; a protocol without the metric.
 pub fn inception_score(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement, MeasureError> {
     let rule = meter.protocol().rule(NAME, |recipe| recipe.is.as_ref())?.clone();
     let rows = meter.rows_of_layer(path, NAME, &rule.layer)?;

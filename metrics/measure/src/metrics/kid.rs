@@ -72,9 +72,6 @@ pub enum FirstSet {
 
 impl KidRule {
     /// How subsets are drawn, where they are.
-    ///
-    /// # Errors
-    /// Counts that make no subsets.
     pub fn subsets(&self) -> Result<Option<SubsetPlan>, StatsError> {
         match *self {
             Self::AllPairs => Ok(None),
@@ -92,9 +89,6 @@ impl KidRule {
 /// Returns the distance of what is at `generated` from what is at `real` by the protocol's estimator. The interval,
 /// if one is asked for, is that of the estimate over all pairs; under a rule of subsets, which are a noisy copy of that
 /// estimate, value and interval over all pairs stand among the details, and the mean over subsets has none.
-///
-/// # Errors
-/// A side that cannot be read; a protocol without the metric; sides of two networks.
 pub fn kid(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.kid.as_ref())?;

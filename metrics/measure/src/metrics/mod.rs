@@ -9,7 +9,6 @@ use specimen_catalog::metric::Needs;
 
 use crate::captions::Captions;
 use crate::error::MeasureError;
-#[cfg(feature = "torch")]
 use crate::image_metric::ImageMetric;
 use crate::known_answers::Known;
 use crate::measurement::Measurement;
@@ -19,13 +18,10 @@ use crate::pair_protocol::PairProtocol;
 use crate::pairs::Opened;
 
 pub mod aesthetic;
-#[cfg(feature = "torch")]
 pub mod attribute_accuracy;
 pub mod clip_score;
 pub mod cmmd;
-#[cfg(feature = "torch")]
 pub mod fd_lenet;
-#[cfg(feature = "torch")]
 pub mod fd_scenes;
 pub mod fid;
 pub mod fid_infinity;
@@ -37,7 +33,6 @@ pub mod prdc;
 pub mod preference;
 pub mod psnr;
 pub mod realism;
-#[cfg(feature = "torch")]
 pub mod scene_clip;
 pub mod ssim;
 pub mod vendi;
@@ -61,7 +56,6 @@ pub const METRICS: [&Metric; 14] = [
 ];
 
 /// Every metric of images as they are, by a network of this program's own.
-#[cfg(feature = "torch")]
 pub const IMAGE_METRICS: [&ImageMetric; 4] =
     [&scene_clip::METRIC, &attribute_accuracy::METRIC, &fd_scenes::METRIC, &fd_lenet::METRIC];
 
@@ -147,7 +141,6 @@ impl PairMetric {
     ///
     /// # Panics
     /// Where the catalog has no file of its name, which a test excludes.
-    #[must_use]
     pub fn entry(&self) -> &'static specimen_catalog::Metric {
         specimen_catalog::metric(self.name).expect("every metric is tested to have a file in the catalog")
     }
@@ -210,19 +203,16 @@ impl Metric {
     ///
     /// # Panics
     /// Where the catalog has no file of its name, which a test excludes.
-    #[must_use]
     pub fn entry(&self) -> &'static specimen_catalog::Metric {
         specimen_catalog::metric(self.name).expect("every metric is tested to have a file in the catalog")
     }
 
     /// Whether it compares two sides.
-    #[must_use]
     pub fn compares(&self) -> bool {
         self.entry().needs == Needs::ProtocolAndReal
     }
 
     /// Whether it is one of the metrics that a protocol is asked for as a whole: one with a table of its own.
-    #[must_use]
     pub(crate) fn has_own_table(&self) -> bool {
         self.name == self.table
     }
@@ -230,13 +220,11 @@ impl Metric {
 
 impl<'a> Sides<'a> {
     /// What a metric of one set measures.
-    #[must_use]
     pub fn one(generated: &'a Path) -> Self {
         Self { real: None, generated, captions: None, save_real: None }
     }
 
     /// Two sides that are compared.
-    #[must_use]
     pub fn two(real: &'a Path, generated: &'a Path) -> Self {
         Self { real: Some(real), ..Self::one(generated) }
     }
@@ -251,13 +239,11 @@ impl<'a> Sides<'a> {
 }
 
 /// The metric called `name`.
-#[must_use]
 pub fn metric(name: &str) -> Option<&'static Metric> {
     METRICS.into_iter().find(|metric| metric.name == name)
 }
 
 /// The metric of pairs called `name`.
-#[must_use]
 pub fn pair_metric(name: &str) -> Option<&'static PairMetric> {
     PAIR_METRICS.into_iter().find(|metric| metric.name == name)
 }

@@ -53,7 +53,6 @@ pub enum Surface {
 
 impl Surface {
     /// `<` or `<=`.
-    #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
             Self::Open => "<",
@@ -65,9 +64,6 @@ impl Surface {
 /// Returns the four values of what is at `generated` against what is at `real`. Intervals, if they are asked
 /// for, are the uncertainty that comes from the generated side; those of shares are cut to 0 and 1, that of the
 /// density to 0.
-///
-/// # Errors
-/// A side that cannot be read or has no rows; a protocol without the metric.
 pub fn prdc(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Vec<Measurement>, MeasureError> {
     let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.prdc.as_ref())?;

@@ -77,9 +77,6 @@ pub(crate) fn rule_of<'r>(recipe: &'r Recipe, metric: &str) -> Option<&'r Prefer
 
 /// Returns the mean score of the pictures at the generated side with their captions, and every picture's. An interval is a
 /// BCa bootstrap over the captions: pictures of one caption are not independent.
-///
-/// # Errors
-/// Sides that cannot be read or paired; a protocol without the metric; weights that are absent.
 pub fn preference(
     metric: &'static str,
     meter: &mut Meter<'_>,

@@ -26,10 +26,6 @@ pub const METRIC: Metric = Metric {
 
 /// Returns the median of the scores of what is at `generated` among what is at `real`, with `k` of the protocol's `[prdc]`. It
 /// has no interval.
-///
-/// # Errors
-/// A side that cannot be read; a protocol without the metric; sides of two networks; half of the generated rows or more copies
-/// of real ones, which have no finite score.
 pub fn realism(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     let of = [real, generated];
     let k = meter.protocol().rule(NAME, |recipe| recipe.prdc.as_ref())?.k;

@@ -39,9 +39,6 @@ pub enum VendiKernel {
 
 /// Returns the Vendi score of what is at `path`, with an interval if one is asked for, cut to 1, the least score
 /// that there is.
-///
-/// # Errors
-/// A path that cannot be read or has no rows; a protocol without the metric.
 pub fn vendi(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.vendi.as_ref())?;
     let rows = meter.rows(path, NAME)?;

@@ -10,7 +10,6 @@ pub const PROMPTS: [&str; 3] =
     ["an orange disc before a blue sky", "a chessboard in cream and green", "waves of coloured stripes"];
 
 /// A disc, a chessboard and waves, of 96x72 pixels each.
-#[must_use]
 pub fn pictures() -> [Image; 3] {
     [disc, board, waves].map(|draw| {
         let pixels = (0..HEIGHT).flat_map(|y| (0..WIDTH).flat_map(move |x| draw(x, y)));

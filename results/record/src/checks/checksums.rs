@@ -58,9 +58,6 @@ impl Part {
 impl Checksums {
     /// The checksums of a run as it is on disk: manifest, plan, merged rows, summary, metrics, diagnostics,
     /// and of each shard its marker and what its attempts wrote.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
     pub fn of_run(run: &RunDir) -> Result<Checksums, RecordError> {
         let mut files = BTreeMap::new();
         for path in covered(run, true)? {
@@ -70,16 +67,12 @@ impl Checksums {
     }
 
     /// The same list with the manifest as it is on disk now.
-    ///
-    /// # Errors
-    /// When the manifest cannot be read.
     pub fn with_manifest(mut self, run: &RunDir) -> Result<Checksums, RecordError> {
         self.files.insert(MANIFEST.to_owned(), file_digest(&run.manifest())?);
         Ok(self)
     }
 
     /// Digest of the lines `<name> <digest>` of every file but the manifest, sorted by name.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         let mut hasher = blake3::Hasher::new();
         for (name, digest) in self.files.iter().filter(|(name, _)| *name != MANIFEST) {

@@ -13,9 +13,6 @@ pub(crate) const MAX_IMAGE_BYTES: u64 = 1 << 28;
 
 /// Compares the image at `path` with the size and the digest of its pixels in its record; a record without an image has
 /// none to compare.
-///
-/// # Errors
-/// An image that cannot be read, or has another size or other pixels.
 pub fn check_pixels(path: &Path, record: &Record) -> Result<(), RecordError> {
     let Some(expected) = &record.image_digest else { return Ok(()) };
     let image = decode(path).map_err(RecordError::io(path, "read the pixels"))?;

@@ -6,7 +6,6 @@ use crate::{Checksums, Manifest, Part, RecordError, RunDir, Seal, read_document}
 /// What of `part` is not as it was sealed; nothing where all is. A run that is not sealed gives
 /// [`RecordError::NotSealed`]. A run that an earlier version sealed without a list gives nothing:
 /// [`has_list`] says so.
-#[must_use]
 pub fn seal_complaints(run: &RunDir, part: Part) -> Vec<RecordError> {
     let manifest: Manifest = match read_document(&run.manifest()) {
         Ok(manifest) => manifest,
@@ -19,7 +18,6 @@ pub fn seal_complaints(run: &RunDir, part: Part) -> Vec<RecordError> {
 }
 
 /// Whether a run that is sealed in this way has a list of checksums, or should have one.
-#[must_use]
 pub fn has_list(run: &RunDir, seal: &Seal) -> bool {
     seal.files_digest.is_some() || run.checksums().exists()
 }

@@ -6,9 +6,6 @@ use std::path::PathBuf;
 use crate::{Digest, Done, Manifest, PlanFile, RecordError, RunDir, canonical_json, read_document};
 
 /// Reads the plan of a run and checks that it is the one its manifest was written for.
-///
-/// # Errors
-/// When plan or manifest cannot be read, or one of them was changed since.
 pub fn verify_plan(run: &RunDir) -> Result<PlanFile, RecordError> {
     let manifest: Manifest = read_document(&run.manifest())?;
     let plan: PlanFile = read_document(&run.plan())?;
@@ -20,9 +17,6 @@ pub fn verify_plan(run: &RunDir) -> Result<PlanFile, RecordError> {
 }
 
 /// Checks a finished shard against its marker.
-///
-/// # Errors
-/// When the marker or a record cannot be read, an image is gone, or a count or a digest differs.
 pub fn verify_shard(run: &RunDir, k: u32) -> Result<Done, RecordError> {
     let marker: Done = read_document(&run.done(k))?;
     let found = Done::of_shard(run, k)?;

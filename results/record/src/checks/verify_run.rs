@@ -50,7 +50,6 @@ pub struct Verified {
 /// Checks a run.
 ///
 /// A run that is not sealed may lack records; a sealed one may lack nothing.
-#[must_use]
 pub fn verify_run(run: &RunDir) -> Verified {
     let mut check =
         Check { run, found: Verified::default(), winners: BTreeMap::new(), images: BTreeSet::new() };

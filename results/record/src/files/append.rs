@@ -35,9 +35,6 @@ pub struct Appender<T> {
 
 impl<T: Document> Appender<T> {
     /// Makes the file, with its folders. An attempt writes its own files, so none may be there.
-    ///
-    /// # Errors
-    /// When the file exists or cannot be made.
     pub fn create(path: &Path, durability: Durability) -> Result<Appender<T>, RecordError> {
         let folder = path.parent().unwrap_or_else(|| Path::new("."));
         create_folder(folder)?;
@@ -55,10 +52,6 @@ impl<T: Document> Appender<T> {
     }
 
     /// Appends one row and its newline.
-    ///
-    /// # Errors
-    /// When the row contradicts itself or holds a NaN (nothing is written then), when it cannot be written
-    /// and forced to the disk whole (it is taken back), or when an earlier one could not be taken back.
     pub fn append(&mut self, row: &T) -> Result<(), RecordError> {
         if self.broken {
             return Err(RecordError::Broken { path: self.path.clone() });
@@ -79,9 +72,6 @@ impl<T: Document> Appender<T> {
     }
 
     /// Forces what was appended to the disk and closes the file.
-    ///
-    /// # Errors
-    /// When the system cannot.
     pub fn finish(self) -> Result<(), RecordError> {
         self.sync()
     }

@@ -19,9 +19,6 @@ pub(crate) fn is_unfinished(path: &Path) -> bool {
 
 /// The files below `folder` that a dead process left under way, sorted. A writer holds a lock on its file,
 /// which ends with its process; a file whose lock is held, or cannot be tried, is not among them.
-///
-/// # Errors
-/// When a folder cannot be listed.
 pub fn unfinished_files(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
     let mut found = Vec::new();
     for entry in entries(folder)? {
@@ -45,9 +42,6 @@ fn is_orphan(path: &Path) -> bool {
 }
 
 /// Removes the files below `folder` that a dead process left under way; says how many.
-///
-/// # Errors
-/// When a folder cannot be listed or a file not removed.
 pub fn sweep_unfinished(folder: &Path) -> Result<u64, RecordError> {
     let mut n_removed = 0;
     for path in unfinished_files(folder)? {
@@ -62,9 +56,6 @@ pub fn sweep_unfinished(folder: &Path) -> Result<u64, RecordError> {
 }
 
 /// Writes bytes to `path`, replacing what was there; makes missing folders.
-///
-/// # Errors
-/// When a folder or the file cannot be written; the old file is whole then.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     write_atomic_with(path, |file| file.write_all(bytes).map_err(RecordError::io(path, "write")))
 }
@@ -81,9 +72,6 @@ pub(crate) fn write_atomic_with(
 }
 
 /// Writes a document as indented JSON with a final newline.
-///
-/// # Errors
-/// When the document contradicts itself or holds a NaN, or cannot be written.
 pub fn write_document<T: Document>(path: &Path, document: &T) -> Result<(), RecordError> {
     check_writable(path, document)?;
     let mut bytes = Vec::new();

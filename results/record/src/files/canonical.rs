@@ -4,7 +4,6 @@
 use serde_json::Value;
 
 /// The canonical text of a JSON value.
-#[must_use]
 pub fn canonical_json(value: &Value) -> String {
     let mut out = String::new();
     write(value, &mut out);

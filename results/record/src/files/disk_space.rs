@@ -6,7 +6,6 @@ use std::path::Path;
 
 /// Bytes that an ordinary user may still write to the disk of `path`, which need not exist yet; `None` where
 /// the system does not report it. A quota may leave less.
-#[must_use]
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let whole = std::path::absolute(path).ok()?;
     let there = whole.ancestors().find(|path| path.exists())?;
@@ -15,7 +14,6 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 }
 
 /// The system's error, if `error` comes from a full disk or a used-up quota.
-#[must_use]
 pub fn disk_full<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
     let mut next = Some(error);
     while let Some(cause) = next {

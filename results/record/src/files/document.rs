@@ -16,9 +16,6 @@ pub trait Document: Serialize + DeserializeOwned {
     fn schema(&self) -> u32;
 
     /// Whether its fields agree with one another.
-    ///
-    /// # Errors
-    /// The first contradiction, as a fragment of a sentence.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }

@@ -16,9 +16,6 @@ pub struct NotFinite {
 }
 
 /// Checks every float inside a value.
-///
-/// # Errors
-/// The first NaN or infinity in the order of serialisation.
 pub fn check_finite<T: Serialize + ?Sized>(value: &T) -> Result<(), NotFinite> {
     value.serialize(Walk { place: Place::Root }).map_err(|found| NotFinite {
         field: if found.path.is_empty() { "value".to_owned() } else { found.path },

@@ -19,17 +19,11 @@ const MAX_FILE_BYTES: u64 = 1 << 38;
 const MAX_ROW_BYTES: u64 = 64 << 20;
 
 /// The content of the file at `path`, read whole.
-///
-/// # Errors
-/// When it cannot be read, or has more than `most` bytes.
 pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, RecordError> {
     bounded(path, most, open_to_read(path))
 }
 
 /// The same of a file that a user names, which may be a pipe and is waited for.
-///
-/// # Errors
-/// As [`read_bounded`].
 pub fn read_given(path: &Path, most: u64) -> Result<Vec<u8>, RecordError> {
     bounded(path, most, File::open(path))
 }
@@ -44,9 +38,6 @@ fn bounded(path: &Path, most: u64, file: io::Result<File>) -> Result<Vec<u8>, Re
 }
 
 /// blake3 of the file at `path`, read as a stream.
-///
-/// # Errors
-/// When it cannot be read, or is larger than any file of a run.
 pub fn file_digest(path: &Path) -> Result<Digest, RecordError> {
     let file = open_to_read(path).map_err(RecordError::io(path, "open"))?;
     let n_bytes = file.metadata().map_err(RecordError::io(path, "look at"))?.len();
@@ -86,18 +77,11 @@ impl std::fmt::Display for TornTail {
 }
 
 /// Reads a document from its own file.
-///
-/// # Errors
-/// When the file cannot be read, is not valid, has a newer schema, or contradicts itself.
 pub fn read_document<T: Document>(path: &Path) -> Result<T, RecordError> {
     parse(&read_bounded(path, MAX_DOCUMENT_BYTES)?, path, 1)
 }
 
 /// Reads all rows of a JSON-lines file into memory.
-///
-/// # Errors
-/// When the file cannot be read, or a whole line is not valid, has a newer schema, or contradicts
-/// itself.
 pub fn read_rows<T: Document>(path: &Path) -> Result<Rows<T>, RecordError> {
     let mut rows = Vec::new();
     let torn = visit_rows(path, |row| rows.push(row))?;
@@ -106,9 +90,6 @@ pub fn read_rows<T: Document>(path: &Path) -> Result<Rows<T>, RecordError> {
 
 /// Hands over the rows of a JSON-lines file one by one, for files too large to hold; returns the torn
 /// end, if there is one.
-///
-/// # Errors
-/// As [`read_rows`]; rows before the bad one have been handed over then.
 pub fn visit_rows<T: Document>(
     path: &Path,
     mut take: impl FnMut(T),

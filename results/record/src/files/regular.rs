@@ -13,17 +13,11 @@ use crate::RecordError;
 use crate::run::run_dir::listed;
 
 /// Opens a file to read it.
-///
-/// # Errors
-/// What the system says; a named pipe, a socket, a device or a folder.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true), OFlags::empty())
 }
 
 /// Opens a file that is changed where it is, as a lock or a log; a link is not followed.
-///
-/// # Errors
-/// As [`open_to_read`], and a link.
 pub fn open_in_place(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     open(path, options, OFlags::NOFOLLOW)
 }
@@ -61,9 +55,6 @@ fn kind_of(entry: FileType) -> Option<&'static str> {
 
 /// Refuses a run folder with anything below it that is neither a regular file nor a folder. The folder itself may be
 /// reached by a link, and what external programs leave in their own folders is not looked at.
-///
-/// # Errors
-/// [`RecordError::Irregular`] with the first by name; a folder that cannot be listed.
 pub(crate) fn check_regular(root: &Path) -> Result<(), RecordError> {
     let mut found: Vec<(PathBuf, &'static str)> = Vec::new();
     let mut folders = vec![root.to_owned()];

@@ -21,7 +21,6 @@ pub struct PublishedSchema {
 }
 
 /// The schema of every document and row type, as this program writes them.
-#[must_use]
 pub fn schemas() -> Vec<PublishedSchema> {
     vec![
         published::<Manifest>("manifest.schema.json", "manifest.json"),

@@ -33,7 +33,6 @@ pub struct Coverage {
 impl Coverage {
     /// Whether one attempt made all of `keys`. Times are compared within one attempt only, so a timed block
     /// is finished when this holds, not when each of its items has an image from somewhere.
-    #[must_use]
     pub fn in_one_attempt<'k>(&self, keys: impl IntoIterator<Item = &'k ItemKey>) -> bool {
         let mut common: Option<BTreeSet<(u32, u32)>> = None;
         for key in keys {
@@ -61,7 +60,6 @@ pub struct Timed {
 
 impl Timed {
     /// All rows of one attempt of a shard, in their order.
-    #[must_use]
     pub fn of_attempt(shard: u32, rows: Vec<TimingRow>) -> Vec<Timed> {
         let batch =
             |row: &TimingRow| row.batch.map(|batch| (row.key.cell(), row.block, batch.index, row.warmup));
@@ -94,10 +92,6 @@ pub struct Timings {
 }
 
 /// Compares what the attempts hold with the plan. Writes nothing.
-///
-/// # Errors
-/// When a file is not valid, an item is not in the plan or ran with another seed, or two successes of
-/// one item differ.
 pub fn coverage(run: &RunDir, plan: &PlanFile) -> Result<Coverage, RecordError> {
     let mut lost = BTreeSet::new();
     let mut index = Index::new(run);
@@ -135,9 +129,6 @@ pub fn coverage(run: &RunDir, plan: &PlanFile) -> Result<Coverage, RecordError> 
 
 /// The timing rows of all attempts, warm-ups included, without those of interrupted blocks: a row counts nowhere if its
 /// attempt did not end the block and one that did has timed the item again.
-///
-/// # Errors
-/// When a file is not valid.
 pub fn read_timings(run: &RunDir) -> Result<Timings, RecordError> {
     let mut timings = Timings { rows: Vec::new(), torn: Vec::new() };
     let mut ended: BTreeMap<u32, BTreeSet<(u32, u32)>> = BTreeMap::new();

@@ -30,11 +30,6 @@ pub struct Merged {
 }
 
 /// Writes `merged/steps.jsonl`, then `merged/records.jsonl`.
-///
-/// # Errors
-/// When an item has no record, two successes of one item differ, a record is not in the plan or ran
-/// with another seed, rows of an attempt contradict one another, or a file is not valid or cannot be written. Nothing is
-/// replaced then.
 pub fn merge(run: &RunDir, plan: &PlanFile) -> Result<Merged, RecordError> {
     let mut index = Index::of_shards(run, &run.shards()?)?;
     index.check_against(plan)?;

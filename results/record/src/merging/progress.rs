@@ -45,7 +45,6 @@ pub struct CellProgress {
 
 impl CellProgress {
     /// Items of the cell.
-    #[must_use]
     pub fn n_planned(&self) -> u64 {
         self.n_ok + self.n_failed + self.n_missing
     }
@@ -53,10 +52,6 @@ impl CellProgress {
 
 /// Counts what the attempts of a run hold. Of a record only schema, key and status are read where its image
 /// is in its shard under the usual name: what follows them in the row is neither parsed nor checked.
-///
-/// # Errors
-/// When a file cannot be read, a record's head is not valid or of a newer schema, or its item is not in
-/// the plan.
 pub fn run_progress(run: &RunDir, plan: &PlanFile) -> Result<RunProgress, RecordError> {
     let places: BTreeMap<&str, usize> =
         plan.items.iter().enumerate().map(|(at, item)| (item.key.as_str(), at)).collect();

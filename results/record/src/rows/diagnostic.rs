@@ -184,7 +184,6 @@ impl Document for DiagnosticFile {
 
 impl DiagnosticFile {
     /// A file that shows nothing yet.
-    #[must_use]
     pub fn new(diagnostic: &str, cell: &str) -> DiagnosticFile {
         DiagnosticFile {
             schema: SCHEMA,

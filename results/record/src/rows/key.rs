@@ -25,31 +25,26 @@ pub struct ItemKey(String);
 
 impl ItemKey {
     /// The key of sample `sample` of prompt `prompt_id` in cell `cell`.
-    #[must_use]
     pub fn new(cell: &str, prompt_id: &str, sample: u32) -> ItemKey {
         ItemKey(format!("{}/{}/{sample}", encode_part(cell), encode_part(prompt_id)))
     }
 
     /// The key as it is written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The cell's name, decoded.
-    #[must_use]
     pub fn cell(&self) -> String {
         decode_part(self.parts().0).expect("a key's parts were checked when it was made")
     }
 
     /// The prompt id, decoded.
-    #[must_use]
     pub fn prompt_id(&self) -> String {
         decode_part(self.parts().1).expect("a key's parts were checked when it was made")
     }
 
     /// The sample number.
-    #[must_use]
     pub fn sample(&self) -> u32 {
         self.parts().2
     }
@@ -57,7 +52,6 @@ impl ItemKey {
     /// A flat file name for this item, `<cell>+<prompt id>+<sample>.<extension>`. It never holds a path
     /// separator and never starts with a dot; a very long one is cut and ends in `~` and 16 hex digits
     /// of the key's digest, so that two items never share a name.
-    #[must_use]
     pub fn file_name(&self, extension: &str) -> String {
         let stem = self.0.replace('/', "+");
         if stem.len() <= LONGEST_STEM {
@@ -77,7 +71,6 @@ impl ItemKey {
 
 /// Percent-encodes one part of a key. Letters, digits, `_`, `-` and a dot that is not the first byte
 /// stay; the empty text becomes `%` alone.
-#[must_use]
 pub fn encode_part(text: &str) -> String {
     if text.is_empty() {
         return "%".to_owned();
@@ -97,7 +90,6 @@ pub fn encode_part(text: &str) -> String {
 }
 
 /// The text that [`encode_part`] made `part` from; `None` when it made it from none.
-#[must_use]
 pub fn decode_part(part: &str) -> Option<String> {
     if is_plain(part) {
         return Some(part.to_owned());

@@ -97,7 +97,6 @@ plain_document!(Environment, "environment");
 impl Environment {
     /// What computed, as far as a ratio of times must not mix it: the GPUs, or the processor where there are
     /// none.
-    #[must_use]
     pub fn device(&self) -> String {
         match self.gpus.as_deref() {
             Some(gpus @ [_, ..]) => gpus.join(" and "),
@@ -177,7 +176,6 @@ impl PlainStep {
     }
 
     /// The step and what it is compared with, in words.
-    #[must_use]
     pub fn words(&self) -> String {
         let ms = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
         let share =
@@ -194,7 +192,6 @@ impl PlainStep {
     }
 
     /// What is to be known before a speedup over this baseline is believed, if anything is.
-    #[must_use]
     pub fn warning(&self) -> Option<String> {
         let share = |of: f64| format!("{:.0} %", 100.0 * of / self.step_s);
         let of_other = self.other_s().filter(|(_, other)| self.step_s > FASTER * other);

@@ -109,7 +109,6 @@ fn is_zero(count: &u64) -> bool {
 
 impl Record {
     /// The row of an item that gave no image.
-    #[must_use]
     pub fn failed(item: &Item, err: &str) -> Record {
         Record {
             schema: SCHEMA,
@@ -177,7 +176,6 @@ pub struct KnownCounts {
 
 impl Record {
     /// What is known: every image of this program has steps, and no other program reports them.
-    #[must_use]
     pub fn known(&self) -> KnownCounts {
         let reported = |n: u64| Some(n).filter(|&n| n > 0);
         let has_steps = self.n_steps > 0;
@@ -201,7 +199,6 @@ impl Record {
 
 impl Record {
     /// Verifications: target forwards after the prefill. `None` where they are not known or there was none.
-    #[must_use]
     pub fn n_verifies(&self) -> Option<u64> {
         self.nfe?.checked_sub(1).filter(|&n| n > 0 && self.n_steps > 0)
     }

@@ -18,7 +18,6 @@ impl Seed {
     pub const UNKNOWN: Seed = Seed(0);
 
     /// The seed, where it is known.
-    #[must_use]
     pub fn known(self) -> Option<Seed> {
         Some(self).filter(|&seed| seed != Seed::UNKNOWN)
     }

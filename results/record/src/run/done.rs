@@ -9,10 +9,6 @@ use crate::{Digest, Done, Record, RecordError, RunDir, SCHEMA};
 impl Done {
     /// The marker that fits shard `k` as it is on disk; the caller writes it once every item of the
     /// shard has a record.
-    ///
-    /// # Errors
-    /// When a record is not valid, two successes of one item differ, or an image that a record names is
-    /// not there.
     pub fn of_shard(run: &RunDir, k: u32) -> Result<Done, RecordError> {
         let index = Index::of_shards(run, &[k])?;
         let (mut records, mut images) = (blake3::Hasher::new(), blake3::Hasher::new());

@@ -35,9 +35,6 @@ impl<'r> Images<'r> {
 
 /// Copies into shard `k` the images that its records name and only another shard has: one that was lost and
 /// was made again after the plan had been cut otherwise. Says how many.
-///
-/// # Errors
-/// When a record is not valid, or an image cannot be copied.
 pub fn restore_images(run: &RunDir, k: u32) -> Result<u64, RecordError> {
     let images = Images::of_shard(run, k)?;
     let mut absent = BTreeSet::new();

@@ -35,7 +35,6 @@ impl fmt::Display for Difference {
 }
 
 /// The differences from `old` to `new`, the deepest place of each; objects by key, lists by index.
-#[must_use]
 pub fn compare(old: &Value, new: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     collect("", Some(old), Some(new), &mut found);
@@ -43,7 +42,6 @@ pub fn compare(old: &Value, new: &Value) -> Vec<Difference> {
 }
 
 /// The first of the differences in a line; `None` without one.
-#[must_use]
 pub fn described(differences: &[Difference]) -> Option<String> {
     let shown: Vec<String> = differences.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
     let shown = shown.join(", ");

@@ -59,7 +59,6 @@ plain_document!(Manifest, "manifest");
 impl Manifest {
     /// Whether the run is a rehearsal: narrow networks with made weights took the place of its models, and none of its values
     /// is a result. Its spec says so of each model.
-    #[must_use]
     pub fn is_rehearsal(&self) -> bool {
         let cells = self.spec["cells"].as_array();
         cells.into_iter().flatten().any(|cell| !cell["model"]["rehearsed"].is_null())

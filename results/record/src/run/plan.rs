@@ -59,9 +59,6 @@ pub struct PlanFile {
 impl PlanFile {
     /// The plan of these items under this resolved spec, in the order given. The digest takes of the spec
     /// what [`PlanFile::identity_of`] keeps.
-    ///
-    /// # Errors
-    /// When a key is used twice or does not fit its item, or the blocks do not hold every item once.
     pub fn new(
         name: &str,
         items: Vec<Item>,
@@ -76,14 +73,12 @@ impl PlanFile {
 
     /// What of a resolved spec decides images and timings, and so enters the digest: schema, seed, dataset,
     /// timing and cells. Prose, metrics, published rows and expectations may change without a new run.
-    #[must_use]
     pub fn identity_of(resolved_spec: &Value) -> Value {
         let part = |name: &str| (name.to_owned(), resolved_spec[name].clone());
         Value::Object(["cells", "dataset", "schema", "seed", "timing"].map(part).into_iter().collect())
     }
 
     /// An identity whose list of cells is an object by their names, so that two can be compared cell by cell.
-    #[must_use]
     pub fn with_cells_by_name(identity: &Value) -> Value {
         let cells = identity["cells"].as_array().map_or(&[][..], Vec::as_slice);
         let named = cells.iter().filter_map(|cell| Some((cell["name"].as_str()?.to_owned(), cell.clone())));
@@ -93,7 +88,6 @@ impl PlanFile {
     }
 
     /// Digest of the canonical JSON of `{"items": …, "spec": …}`: object keys sorted, no spaces.
-    #[must_use]
     pub fn digest_of(items: &[Item], resolved_spec: &Value) -> Digest {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"{\"items\":[");
@@ -111,7 +105,6 @@ impl PlanFile {
 
     /// The items by the text of their key, which costs less to compare than the key, with their place in
     /// canonical order.
-    #[must_use]
     pub fn by_key(&self) -> BTreeMap<&str, (usize, &Item)> {
         self.items.iter().enumerate().map(|(at, item)| (item.key.as_str(), (at, item))).collect()
     }

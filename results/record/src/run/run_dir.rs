@@ -16,9 +16,6 @@ pub struct RunDir {
 
 impl RunDir {
     /// Makes the folder of a new run, with its parents.
-    ///
-    /// # Errors
-    /// When a run is there already, when a link or a special file is in the folder, or the folder cannot be made.
     pub fn create(path: impl Into<PathBuf>) -> Result<RunDir, RecordError> {
         let run = RunDir { root: path.into() };
         for (file, found) in [(run.manifest(), "manifest.json"), (run.plan(), "plan.json")] {
@@ -32,9 +29,6 @@ impl RunDir {
     }
 
     /// A run that is there, whoever made it.
-    ///
-    /// # Errors
-    /// When there is no folder with a manifest at `path`, or a link or a special file is below it.
     pub fn open(path: impl Into<PathBuf>) -> Result<RunDir, RecordError> {
         let run = RunDir { root: path.into() };
         match run.manifest().symlink_metadata().is_ok() {
@@ -48,218 +42,177 @@ impl RunDir {
     }
 
     /// The folder itself.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// `manifest.json`
-    #[must_use]
     pub fn manifest(&self) -> PathBuf {
         self.root.join("manifest.json")
     }
 
     /// `plan.json`
-    #[must_use]
     pub fn plan(&self) -> PathBuf {
         self.root.join("plan.json")
     }
 
     /// `checksums.json`
-    #[must_use]
     pub fn checksums(&self) -> PathBuf {
         self.root.join("checksums.json")
     }
 
     /// `lock`, held by the driver.
-    #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.root.join("lock")
     }
 
     /// `shards`
-    #[must_use]
     pub fn shards_dir(&self) -> PathBuf {
         self.root.join("shards")
     }
 
     /// `shards/<k>`
-    #[must_use]
     pub fn shard(&self, k: u32) -> PathBuf {
         self.shards_dir().join(k.to_string())
     }
 
     /// `shards/<k>/lease.json`
-    #[must_use]
     pub fn lease(&self, k: u32) -> PathBuf {
         self.shard(k).join("lease.json")
     }
 
     /// `shards/<k>/done.json`
-    #[must_use]
     pub fn done(&self, k: u32) -> PathBuf {
         self.shard(k).join("done.json")
     }
 
     /// `shards/<k>/lock`, held by the worker.
-    #[must_use]
     pub fn shard_lock(&self, k: u32) -> PathBuf {
         self.shard(k).join("lock")
     }
 
     /// `shards/<k>/worker.log`: what the shard's workers said, one after the other.
-    #[must_use]
     pub fn worker_log(&self, k: u32) -> PathBuf {
         self.shard(k).join("worker.log")
     }
 
     /// `shards/<k>/heartbeat`, which the worker that holds the shard changes again and again.
-    #[must_use]
     pub fn heartbeat(&self, k: u32) -> PathBuf {
         self.shard(k).join("heartbeat")
     }
 
     /// `shards/<k>/end.json`: why the last worker ended too early, if it could say so.
-    #[must_use]
     pub fn worker_end(&self, k: u32) -> PathBuf {
         self.shard(k).join("end.json")
     }
 
     /// `slurm`: scripts, submissions, and what the cluster says of each task.
-    #[must_use]
     pub fn slurm_dir(&self) -> PathBuf {
         self.root.join("slurm")
     }
 
     /// `slurm/submissions.json`
-    #[must_use]
     pub fn submissions(&self) -> PathBuf {
         self.slurm_dir().join("submissions.json")
     }
 
     /// `shards/<k>/images`
-    #[must_use]
     pub fn images_dir(&self, k: u32) -> PathBuf {
         self.shard(k).join("images")
     }
 
     /// `shards/<k>/attempts/<n>`
-    #[must_use]
     pub fn attempt(&self, k: u32, n: u32) -> PathBuf {
         self.shard(k).join("attempts").join(n.to_string())
     }
 
     /// `records.jsonl` of an attempt.
-    #[must_use]
     pub fn attempt_records(&self, k: u32, n: u32) -> PathBuf {
         self.attempt(k, n).join("records.jsonl")
     }
 
     /// `steps.jsonl` of an attempt.
-    #[must_use]
     pub fn attempt_steps(&self, k: u32, n: u32) -> PathBuf {
         self.attempt(k, n).join("steps.jsonl")
     }
 
     /// `timing.jsonl` of an attempt.
-    #[must_use]
     pub fn attempt_timing(&self, k: u32, n: u32) -> PathBuf {
         self.attempt(k, n).join("timing.jsonl")
     }
 
     /// `machine.jsonl` of an attempt.
-    #[must_use]
     pub fn attempt_machine(&self, k: u32, n: u32) -> PathBuf {
         self.attempt(k, n).join("machine.jsonl")
     }
 
     /// `env.json` of an attempt.
-    #[must_use]
     pub fn attempt_env(&self, k: u32, n: u32) -> PathBuf {
         self.attempt(k, n).join("env.json")
     }
 
     /// `begun` of an attempt: the key of the image under way, of a worker whose events no driver reads.
-    #[must_use]
     pub fn attempt_begun(&self, k: u32, n: u32) -> PathBuf {
         self.attempt(k, n).join("begun")
     }
 
     /// `merged`
-    #[must_use]
     pub fn merged_dir(&self) -> PathBuf {
         self.root.join("merged")
     }
 
     /// `merged/records.jsonl`
-    #[must_use]
     pub fn merged_records(&self) -> PathBuf {
         self.merged_dir().join("records.jsonl")
     }
 
     /// `merged/steps.jsonl`
-    #[must_use]
     pub fn merged_steps(&self) -> PathBuf {
         self.merged_dir().join("steps.jsonl")
     }
 
     /// `merged/summary.json`
-    #[must_use]
     pub fn summary(&self) -> PathBuf {
         self.merged_dir().join("summary.json")
     }
 
     /// `metrics`
-    #[must_use]
     pub fn metrics_dir(&self) -> PathBuf {
         self.root.join("metrics")
     }
 
     /// `metrics/<protocol>/<cell>.json`, both names percent-encoded.
-    #[must_use]
     pub fn metrics(&self, protocol: &str, cell: &str) -> PathBuf {
         self.metrics_dir().join(encode_part(protocol)).join(format!("{}.json", encode_part(cell)))
     }
 
     /// `diagnostics`
-    #[must_use]
     pub fn diagnostics_dir(&self) -> PathBuf {
         self.root.join("diagnostics")
     }
 
     /// `diagnostics/<name>/<cell>.json`, both names percent-encoded.
-    #[must_use]
     pub fn diagnostic(&self, name: &str, cell: &str) -> PathBuf {
         let folder = self.diagnostics_dir().join(encode_part(name));
         folder.join(format!("{}.json", encode_part(cell)))
     }
 
     /// `report`
-    #[must_use]
     pub fn report(&self) -> PathBuf {
         self.root.join("report")
     }
 
     /// Indices of the shards that have a folder, ascending.
-    ///
-    /// # Errors
-    /// When a folder cannot be listed.
     pub fn shards(&self) -> Result<Vec<u32>, RecordError> {
         numbered_folders(&self.shards_dir())
     }
 
     /// Numbers of the attempts of shard `k` that have a folder, ascending.
-    ///
-    /// # Errors
-    /// When a folder cannot be listed.
     pub fn attempts(&self, k: u32) -> Result<Vec<u32>, RecordError> {
         numbered_folders(&self.shard(k).join("attempts"))
     }
 
     /// The files under `metrics`, sorted by path.
-    ///
-    /// # Errors
-    /// When a folder cannot be listed.
     pub fn metric_files(&self) -> Result<Vec<PathBuf>, RecordError> {
         let mut files = Vec::new();
         for protocol in entries(&self.metrics_dir())? {
@@ -273,9 +226,6 @@ impl RunDir {
     }
 
     /// Where shard `k` keeps the image of this name.
-    ///
-    /// # Errors
-    /// When the name would leave the images folder.
     pub fn image(&self, k: u32, name: &str) -> Result<PathBuf, RecordError> {
         let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         if plain && !name.is_empty() {
@@ -287,9 +237,6 @@ impl RunDir {
 
     /// Where the image that a record names is, in the first shard that has it; `None` when no shard
     /// does.
-    ///
-    /// # Errors
-    /// When the name would leave the images folder, or the shards cannot be listed.
     pub fn find_image(&self, name: &str) -> Result<Option<PathBuf>, RecordError> {
         for k in self.shards()? {
             let path = self.image(k, name)?;

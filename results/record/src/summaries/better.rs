@@ -29,7 +29,6 @@ impl Better {
 impl MetricSummary {
     /// Which value is better for a cell with this promise; `None` where no direction is. Exact cells share the baseline's
     /// distribution, so that a difference of theirs in likelihood is chance.
-    #[must_use]
     pub fn better(&self, guarantee: Guarantee) -> Option<Better> {
         match guarantee {
             Guarantee::Exact if self.metric == TARGET_NLL => None,
@@ -44,7 +43,6 @@ impl MetricSummary {
 impl Summary {
     /// Which value of a metric is better among all cells: nearer to the baseline's where it is so for one of
     /// them.
-    #[must_use]
     pub fn better(&self, metric: &str) -> Option<Better> {
         let of_cell = |cell: &CellSummary| {
             let scored = cell.metrics.iter().find(|scored| scored.metric == metric)?;
@@ -58,14 +56,12 @@ impl Summary {
 impl VsBaseline {
     /// The absolute difference, with the interval of it that [`ci95`](Self::ci95) implies: from 0 where that
     /// holds 0.
-    #[must_use]
     pub fn distance(&self) -> (f64, Option<[f64; 2]>) {
         (self.difference.abs(), self.ci95.map(distances))
     }
 }
 
 /// Distances from 0 that an interval holds, the least and the largest.
-#[must_use]
 pub fn distances([low, high]: [f64; 2]) -> [f64; 2] {
     let [near, far] = [low.abs().min(high.abs()), low.abs().max(high.abs())];
     if low <= 0.0 && 0.0 <= high { [0.0, far] } else { [near, far] }

@@ -41,19 +41,16 @@ impl CellQuantity {
     ];
 
     /// The quantity of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(quantity, _)| quantity)
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(quantity, _)| *quantity == self).map_or("", |(_, name)| name)
     }
 
     /// What `cell` has of it; of the seconds those of decoding.
-    #[must_use]
     pub fn of(self, cell: &CellSummary) -> Option<f64> {
         match self {
             Self::AcceptedPerStep => cell.accepted_per_step,

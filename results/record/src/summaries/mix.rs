@@ -21,7 +21,6 @@ impl Mix {
     pub const ALL: [Mix; 4] = [Mix::Device, Mix::Identity, Mix::Protocol, Mix::Seed];
 
     /// Its name on a command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Mix::Device => "device",
@@ -32,7 +31,6 @@ impl Mix {
     }
 
     /// The kind of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Mix> {
         Mix::ALL.into_iter().find(|kind| kind.name() == name)
     }

@@ -349,7 +349,6 @@ pub struct VsBaseline {
 
 impl Ratio {
     /// One that could not be formed.
-    #[must_use]
     pub fn absent(why: &str) -> Ratio {
         Ratio {
             value: None,
@@ -385,14 +384,12 @@ impl fmt::Display for ObservedUnit {
 
 impl Summary {
     /// Whether all images were imported.
-    #[must_use]
     pub fn is_imported(&self) -> bool {
         !self.cells.is_empty() && self.cells.iter().all(|cell| cell.origin == Some(Origin::Imported))
     }
 
     /// The drift of the times in words that begin with "the baseline's", or with its name where the run has several
     /// baselines: it is that of the first. `None` where none is known.
-    #[must_use]
     pub fn drift_in_words(&self) -> Option<String> {
         let is_timed = |cell: &&CellSummary| cell.speedup.value.or(cell.speedup_e2e.value).is_some();
         let mut timed = self.cells.iter().filter(|cell| cell.is_baseline()).filter(is_timed);
@@ -405,20 +402,17 @@ impl Summary {
     }
 
     /// Why the speedups of this run are over slow baselines, a sentence each without a full stop.
-    #[must_use]
     pub fn slow_baselines(&self) -> Vec<String> {
         let steps = self.timing_quality.iter().flat_map(|quality| &quality.plain_steps);
         steps.filter_map(PlainStep::warning).collect()
     }
 
     /// The cell of this id.
-    #[must_use]
     pub fn cell(&self, id: &str) -> Option<&CellSummary> {
         self.cells.iter().find(|cell| cell.id == id)
     }
 
     /// Model names of what the images were made on: the GPUs and the CPU, or the CPU alone.
-    #[must_use]
     pub fn machine(&self) -> String {
         match self.gpus.is_empty() {
             true => self.cpu_model.clone(),
@@ -428,7 +422,6 @@ impl Summary {
 
     /// What makes the images of a cell, as the spec has it; its drafter and method where the spec does not
     /// name it.
-    #[must_use]
     pub fn made_by(&self, cell: &CellSummary) -> String {
         let cells = self.spec.get("cells").and_then(Value::as_array);
         let spec = cells.and_then(|cells| cells.iter().find(|spec| spec["name"] == cell.id.as_str()));
@@ -444,7 +437,6 @@ impl Summary {
 
 impl CellSummary {
     /// Whether it is what others are compared with.
-    #[must_use]
     pub fn is_baseline(&self) -> bool {
         self.baseline.as_ref() == Some(&self.id)
     }
@@ -452,7 +444,6 @@ impl CellSummary {
     /// Accepted draft tokens a step as tables show them, and what to say of the number: papers print 1 for
     /// plain decoding (CASCADE's Table 1), which drafts nothing and whose count is 0. So is that of rows side by side that
     /// draft nothing (ZipAR), of which no such convention is known.
-    #[must_use]
     pub fn accepted_in_tables(&self) -> (Option<f64>, Option<&'static str>) {
         match self.accepted_per_step {
             Some(_) if self.drafter == "none" => {

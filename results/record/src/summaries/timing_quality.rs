@@ -45,7 +45,6 @@ pub enum TimingQuantity {
 
 impl TimingQuantity {
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Drift => "drift",
@@ -69,7 +68,6 @@ pub struct CellTimingQuality {
 impl TimingQuality {
     /// The drift in words, of the baseline's times that `whose` names ("the baseline's"), with its direction; `None` where none
     /// is known. It says what was measured and no cause: the prompts of the two thirds differ, and there is no interval.
-    #[must_use]
     pub fn drift_in_words(&self, whose: &str) -> Option<String> {
         let percent = 100.0 * (self.drift? - 1.0);
         // A run that was continued, or made by several workers, has several sessions.

@@ -64,9 +64,6 @@ pub(crate) struct Besides<'a> {
 }
 
 /// The figures of a summary and of what is besides it: those named in `wanted`, or all.
-///
-/// # Errors
-/// A name of no figure of this run, with those that it has; and what a backend refuses.
 pub(crate) fn figures(
     summary: &Summary,
     &Besides { diagnostics, breakdowns }: &Besides<'_>,

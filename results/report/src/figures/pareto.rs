@@ -28,9 +28,6 @@ pub enum Quality {
 }
 
 /// Number of cells that the plane of a summary over this quality shows.
-///
-/// # Errors
-/// The reason why there is no such plane, in words.
 pub fn n_drawn(summary: &Summary, quality: &Quality) -> Result<usize, String> {
     Pareto::of(summary, quality).map(|pareto| pareto.points.len())
 }

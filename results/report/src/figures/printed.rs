@@ -47,9 +47,6 @@ pub struct PrintedPoint {
 }
 
 /// Draws them, or says why there is nothing to draw.
-///
-/// # Errors
-/// What a backend refuses.
 pub fn printed_figure(
     plane: &PrintedPlane,
     summary: &Summary,

@@ -22,9 +22,6 @@ const APART: f64 = 20.0;
 
 /// Draws the curve of the network `name` from `csv`, the text of the file at `path` (named in errors), whose header
 /// is `step,seconds,` and the quantities. The vertical axes follow the values, in the units of the file.
-///
-/// # Errors
-/// A header that begins otherwise, a row that is not as many finite numbers as the header has names, no row.
 pub fn training_figure(name: &str, path: &Path, csv: &str) -> Result<DrawnFigure, ReportError> {
     let history = History::parse(path, csv)?;
     let last = &history.rows[history.rows.len() - 1];

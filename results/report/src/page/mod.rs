@@ -68,9 +68,6 @@ struct Page<'a> {
 }
 
 /// The page of a run as HTML. `by_prompt`: the images, or the reason why there are none.
-///
-/// # Errors
-/// When the manifest or an image cannot be read, or the data frame refuses an operation.
 pub(crate) fn page(
     run: &RunDir,
     summary: &Summary,

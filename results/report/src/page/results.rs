@@ -50,9 +50,6 @@ struct DifferenceRow {
 }
 
 /// The differences of a summary, and how their p values are meant.
-///
-/// # Errors
-/// When a difference over its standard error is no number.
 pub(crate) fn difference_parts(summary: &Summary) -> Result<(Vec<DifferencePart>, String), ReportError> {
     let row = |row: &Difference<'_>| {
         let versus = &row.versus;

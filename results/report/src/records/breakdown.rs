@@ -71,9 +71,6 @@ pub(crate) struct CellInGroup {
 }
 
 /// The breakdowns of a run by a fact, one for each score; or why there is none.
-///
-/// # Errors
-/// A run that cannot be read, and an operation that polars refuses.
 pub(crate) fn breakdowns(
     run: &RunDir,
     summary: &Summary,
@@ -296,9 +293,6 @@ impl Breakdown {
 }
 
 /// The numbers of breakdowns by one fact, a row a score, group and cell; empty where a score has no interval or no difference.
-///
-/// # Errors
-/// When the CSV writer refuses an operation.
 pub(crate) fn breakdown_csv(found: &[Breakdown]) -> Result<String, ReportError> {
     let mut out = CsvText::new();
     out.write_record([

@@ -76,10 +76,6 @@ impl Source {
 
 impl ImageRecords {
     /// The images of `sources`, in their order.
-    ///
-    /// # Errors
-    /// A source that is neither or cannot be read; two sources that hold a run of one name; and what does not belong into
-    /// one table and is not in `mix`, with the remedy.
     pub fn read(sources: &[Source], mix: &BTreeSet<Mix>) -> Result<ImageRecords, ReportError> {
         let mut parts = Vec::new();
         for source in sources {
@@ -107,21 +103,16 @@ impl ImageRecords {
     }
 
     /// Number of images.
-    #[must_use]
     pub fn n(&self) -> usize {
         self.frame.height()
     }
 
     /// Names of the columns.
-    #[must_use]
     pub fn columns(&self) -> Vec<String> {
         self.frame.get_column_names().iter().map(ToString::to_string).collect()
     }
 
     /// The frame as a file: Parquet where the name ends in `.parquet`, CSV for `.csv`.
-    ///
-    /// # Errors
-    /// Another ending, and a file that cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), ReportError> {
         let bytes = match path.extension().and_then(|ending| ending.to_str()) {
             Some("parquet") => parquet::bytes(&self.frame)?,
@@ -134,9 +125,6 @@ impl ImageRecords {
 
     /// Adds a column of texts named `prompt:NAME`, from the run and the prompt id of each image. An image for which `of`
     /// has no text keeps the one that a file gave it.
-    ///
-    /// # Errors
-    /// An operation that polars refuses.
     pub fn add_prompt_column(
         &mut self,
         name: &str,
@@ -159,9 +147,6 @@ impl ImageRecords {
     /// One row a run, cell and value of the columns in `by`: images, those that failed, and means over those that did not,
     /// warm-ups left out of times. A column `param:NAME` or `prompt:NAME` may be given as `NAME`. By a swept parameter, cells
     /// that axes made of one cell are one, under its name, unless `by` has `cell`.
-    ///
-    /// # Errors
-    /// A column that is not there or has no value, and an operation that polars refuses.
     pub fn means(&self, by: &[String]) -> Result<Table, ReportError> {
         let mut keys = vec!["run".to_owned(), "cell".to_owned()];
         for name in by {

@@ -19,9 +19,6 @@ pub(crate) struct Difference<'s> {
 }
 
 /// How each cell's metrics differ from its baseline's, prompt by prompt: one entry a metric.
-///
-/// # Errors
-/// When a difference over its standard error is no number.
 pub(crate) fn differences(summary: &Summary) -> Result<Vec<(&str, Vec<Difference<'_>>)>, ReportError> {
     let mut metrics: Vec<(&str, Vec<(&str, VsBaseline)>)> = Vec::new();
     for cell in &summary.cells {
@@ -42,9 +39,6 @@ pub(crate) fn differences(summary: &Summary) -> Result<Vec<(&str, Vec<Difference
 }
 
 /// The differences of the metrics that are shown in words: one line a metric, and one on how their p values are meant.
-///
-/// # Errors
-/// As [`differences`].
 pub(crate) fn comparisons(
     summary: &Summary,
     is_shown: impl Fn(&str) -> bool,
@@ -65,9 +59,6 @@ pub(crate) fn comparisons(
 }
 
 /// Why some differences of the metrics that are shown have no z and no p value, and which; `None` where all have one.
-///
-/// # Errors
-/// As [`differences`].
 pub(crate) fn without_p(
     summary: &Summary,
     is_shown: impl Fn(&str) -> bool,

@@ -20,10 +20,6 @@ const BRIEF: &str = "The run's report/table.md has the meaning of the columns, a
                      its group, italic: the second.";
 
 /// Puts the tables of runs into a file, each wherever its name is marked, with these columns or all.
-///
-/// # Errors
-/// When the file cannot be read or written, a run is marked nowhere, a mark has no end, or there is no such column; the file
-/// is as it was then.
 pub fn splice(path: &Path, summaries: &[Summary], columns: &[String]) -> Result<(), ReportError> {
     let text = String::from_utf8(read_given(path, MAX_BYTES)?).map_err(|error| ReportError::Unreadable {
         path: path.to_owned(),

@@ -11,27 +11,18 @@ use crate::tables::ranking::{RANKED_AMONG, missing_items, ranking_group};
 use crate::tables::{conditions, differences, legend, table_csv as csv_of};
 
 /// The table of a run.
-///
-/// # Errors
-/// When the data frame refuses an operation.
 pub fn table(summary: &Summary) -> Result<Table, ReportError> {
     table_of(summary, &[])
 }
 
 /// The table with the methods and these columns, in their order; with all where none is named. A column is named by its
 /// head or by its name in the CSV, in letters of either case.
-///
-/// # Errors
-/// When there is no such column, and when the data frame refuses an operation.
 pub fn table_of(summary: &Summary, columns: &[String]) -> Result<Table, ReportError> {
     Builder::of(summary, columns)?.chosen()
 }
 
 /// The numbers behind the table as CSV: full precision, intervals in columns of their own, reasons for
 /// absent values in the last.
-///
-/// # Errors
-/// When the data frame or the CSV writer refuses an operation.
 pub fn table_csv(summary: &Summary) -> Result<String, ReportError> {
     csv_of::of(summary)
 }

@@ -42,7 +42,6 @@ pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
 
 /// The columns that the CSV of a run may have, in order: name, unit, meaning. A measure has its interval in `_lo` and
 /// `_hi`; metrics follow under their own names.
-#[must_use]
 pub fn table_columns() -> Vec<(String, String, &'static str)> {
     let texts = TEXTS.iter().chain(&COUNTS).map(|(name, what)| ((*name).to_owned(), String::new(), *what));
     let measures =

@@ -6,9 +6,6 @@ use specimen_record::Summary;
 use crate::VerdictError;
 
 /// The cell of `a` and the cell of `b` that `text` names.
-///
-/// # Errors
-/// When there is no `=`, a run has no such cell, or more than one `=` is between two cells.
 pub fn cell_pair(text: &str, a: &Summary, b: &Summary) -> Result<(String, String), VerdictError> {
     let splits: Vec<(&str, &str)> =
         text.match_indices('=').map(|(at, _)| (text[..at].trim(), text[at + 1..].trim())).collect();

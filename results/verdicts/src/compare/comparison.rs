@@ -120,10 +120,6 @@ impl Options {
 }
 
 /// Compares two runs.
-///
-/// # Errors
-/// When a cell asked for is not there, the images are of other seeds and that is not mixed, or nothing is left to
-/// compare.
 pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Comparison, VerdictError> {
     let pairs = pairs(a, b, options)?;
     let is_other = |(one, two): &(&CellSummary, &CellSummary)| a.other_seed(&one.id, (b, &two.id)).is_some();

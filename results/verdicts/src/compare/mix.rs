@@ -3,7 +3,6 @@
 use specimen_record::{CellSummary, Origin, Summary, UNKNOWN_DATASET, UNKNOWN_DEVICE};
 
 /// Why times of the two runs do not belong into one table; `None` where they do.
-#[must_use]
 pub fn other_device(a: &Summary, b: &Summary) -> Option<String> {
     differing(&[
         ("machine", a.machine(), b.machine()),
@@ -14,7 +13,6 @@ pub fn other_device(a: &Summary, b: &Summary) -> Option<String> {
 
 /// Why two cells are not known to be the same experiment; `None` where they are. Method, model, dataset, sampling, kind of
 /// number and device are looked at. Of imported images method and device are not known, nor the dataset where none was named.
-#[must_use]
 pub fn other_identity(a: (&Summary, &CellSummary), b: (&Summary, &CellSummary)) -> Option<String> {
     let text = |cell: &CellSummary| {
         let s = &cell.sampling;

@@ -43,9 +43,6 @@ pub struct Estimate {
 }
 
 /// Pairs two sides over the prompts that both have; `None` for fewer than two.
-///
-/// # Errors
-/// When a value is not finite, or a time not above zero.
 pub fn estimate(
     a: &ByPrompt,
     b: &ByPrompt,
@@ -105,9 +102,6 @@ pub fn estimate(
 
 /// How far a cell's speedup in B is from that in A: both are the baseline's mean time over the cell's, as in the table of
 /// a run, over the prompts that both runs timed; `None` for fewer than two.
-///
-/// # Errors
-/// When a time is not above zero.
 pub(crate) fn change_of_speedup(
     a: &PairedTimes,
     b: &PairedTimes,

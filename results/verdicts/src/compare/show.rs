@@ -12,7 +12,6 @@ const SMALLEST_P: f64 = 1e-4;
 
 impl Comparison {
     /// One block a measure, one row a cell.
-    #[must_use]
     pub fn table(&self) -> Table {
         let mut table = Table { id: "comparison".to_owned(), head: self.head(), ..Table::default() };
         for (at, row) in self.rows.iter().enumerate() {

@@ -70,9 +70,6 @@ impl Document for Baseline {
 
 impl Baseline {
     /// Reads a baseline, or a bare summary, whose history is empty then.
-    ///
-    /// # Errors
-    /// When the file is neither, or contradicts itself.
     pub fn read(path: &Path) -> Result<Baseline, VerdictError> {
         let is_bare = |text: &str| {
             let value: Result<serde_json::Value, _> = serde_json::from_str(text);
@@ -93,15 +90,11 @@ impl Baseline {
     }
 
     /// Label of the machine its times were taken on.
-    #[must_use]
     pub fn runner(&self) -> Option<&str> {
         self.history.first().and_then(|newest| newest.runner.as_deref())
     }
 
     /// Writes a run as the baseline, with `reason` before those of `former`.
-    ///
-    /// # Errors
-    /// When the run has no summary, the reason is empty, or the file cannot be written.
     pub fn adopt(
         run: &RunDir,
         path: &Path,

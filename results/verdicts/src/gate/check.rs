@@ -93,9 +93,6 @@ fn take_cells_not_in(plan: &mut Value, other: &Value) -> Vec<String> {
 }
 
 /// Compares `runs` (the run, then its reruns) with the baseline. `runner` is the label of the machine that ran them.
-///
-/// # Errors
-/// When a run is another experiment than the baseline, or a rule holds for none of the baseline's cells.
 pub fn check(
     rules: &Rules,
     baseline: &Baseline,

@@ -85,13 +85,11 @@ pub enum Direction {
 
 impl Rule {
     /// Whether its measure is a time or made of times.
-    #[must_use]
     pub fn is_time(&self) -> bool {
         TIMES.contains(&self.measure.as_str())
     }
 
     /// Whether it is for this cell.
-    #[must_use]
     pub fn is_for(&self, cell: &str) -> bool {
         self.cells.iter().any(|pattern| matches(pattern, cell))
     }
@@ -105,7 +103,6 @@ impl Rule {
     }
 
     /// The rule in words.
-    #[must_use]
     pub fn words(&self) -> String {
         let bound = match self.bound {
             Bound::Exact => "exact".to_owned(),

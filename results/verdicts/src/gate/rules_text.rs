@@ -45,18 +45,12 @@ type Fault = (usize, String);
 
 impl Rules {
     /// Reads and checks a file of rules.
-    ///
-    /// # Errors
-    /// When it cannot be read, is not TOML of this form, or a rule contradicts itself; the line is named.
     pub fn read(path: &Path) -> Result<Rules, VerdictError> {
         let text = super::read_text(path)?;
         Rules::parse(&path.display().to_string(), &text)
     }
 
     /// Checks the text of a file of rules.
-    ///
-    /// # Errors
-    /// As [`Rules::read`].
     pub fn parse(file: &str, text: &str) -> Result<Rules, VerdictError> {
         let places = Places::file(file, text);
         let refuse =

@@ -18,7 +18,6 @@ const MOST_NAMED: usize = 6;
 
 impl Gate {
     /// One row a check, failures first; what was left out below.
-    #[must_use]
     pub fn table(&self) -> Table {
         let n_failed = self.checks.iter().filter(|check| !check.passed).count();
         let verdict = match n_failed {
@@ -81,7 +80,6 @@ impl Gate {
     }
 
     /// Cell and measure of each failure, in one line, of many the first; empty when there is none.
-    #[must_use]
     pub fn failures(&self) -> String {
         if self.checks.is_empty() {
             return format!(
@@ -104,7 +102,6 @@ impl Gate {
     }
 
     /// JUnit XML: one test case a check or left-out rule, its class the cell, its name the measure.
-    #[must_use]
     pub fn junit(&self) -> String {
         let n_failed = self.checks.iter().filter(|check| !check.passed).count();
         let (n, n_skipped) = (self.checks.len() + self.skipped.len(), self.skipped.len());
@@ -145,7 +142,6 @@ impl Gate {
 }
 
 /// A gate that reached no verdict, as JUnit XML: one test case with an error.
-#[must_use]
 pub fn refused_junit(run: &str, why: &str) -> String {
     let counts = "tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\"";
     format!(
@@ -157,7 +153,6 @@ pub fn refused_junit(run: &str, why: &str) -> String {
 }
 
 /// The same as Markdown.
-#[must_use]
 pub fn refused_markdown(run: &str, why: &str) -> String {
     let head = format!("REFUSED: run {run} was not checked, so nothing passed.");
     Table {

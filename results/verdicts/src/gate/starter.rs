@@ -7,7 +7,6 @@ use specimen_record::{CellSummary, Guarantee, Origin, Ratio, Summary, TARGET_NLL
 
 /// The text of a file of rules for this run. Rules about times are for the machine labelled `runner`; without a label they
 /// are comments.
-#[must_use]
 pub fn starter_rules(summary: &Summary, runner: Option<&str>) -> String {
     let n_images = summary.cells.iter().map(|cell| cell.n_images).min().unwrap_or(0);
     let mut out = format!(

@@ -36,7 +36,6 @@ pub enum ClaimVerdict {
 
 impl ClaimVerdict {
     /// As a reader sees it.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             ClaimVerdict::Holds => "holds",
@@ -151,9 +150,6 @@ impl Ends {
 }
 
 /// Tests a claim of a paper on a run.
-///
-/// # Errors
-/// When a value of the run is not finite.
 pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim, VerdictError> {
     let has = |cell: &str| run.summary.cell(cell).is_some();
     let of_role = |name: &str| {

@@ -43,9 +43,6 @@ pub enum Outlook {
 
 /// The claims of all papers that the committed spec `file` (its file name below `experiments/specs/paper`) tests, for `spec`,
 /// which is that spec with any overrides, over `n_prompts` prompts.
-///
-/// # Errors
-/// A malformed file of a paper, which a test excludes.
 pub fn prospects(file: &str, spec: &Spec, n_prompts: usize) -> Result<Vec<Prospect>, VerdictError> {
     let mut found = Vec::new();
     for paper in Paper::all()? {

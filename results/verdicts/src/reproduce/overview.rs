@@ -31,7 +31,6 @@ const WHOLE: &str = "every line has a field for each head";
 
 /// How many claims of each paper hold, do not hold, cannot be decided and are not comparable; a claim that several runs test
 /// counts once a run.
-#[must_use]
 pub fn counts_table(found: &[Reproduction]) -> Table {
     let mut papers: Vec<&str> = found.iter().map(|one| one.paper.as_str()).collect();
     papers.dedup();
@@ -58,7 +57,6 @@ pub fn counts_table(found: &[Reproduction]) -> Table {
 }
 
 /// The claims without a verdict, each with the reason. Without any, no table.
-#[must_use]
 pub fn open_claims_table(found: &[Reproduction]) -> Option<Table> {
     let is_open = |claim: &TestedClaim| {
         matches!(claim.verdict, ClaimVerdict::NotTestable | ClaimVerdict::NotComparable)
@@ -83,7 +81,6 @@ pub fn open_claims_table(found: &[Reproduction]) -> Option<Table> {
 ///
 /// # Panics
 /// Never: every line has a field for each head.
-#[must_use]
 pub fn values_csv(found: &[Reproduction]) -> String {
     let mut out = CsvText::new();
     out.write_record(VALUE_HEADS).expect(WHOLE);
@@ -118,7 +115,6 @@ pub fn values_csv(found: &[Reproduction]) -> String {
 ///
 /// # Panics
 /// Never: every line has a field for each head.
-#[must_use]
 pub fn claims_csv(found: &[Reproduction]) -> String {
     let mut out = CsvText::new();
     out.write_record(CLAIM_HEADS).expect(WHOLE);

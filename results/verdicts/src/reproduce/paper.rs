@@ -103,7 +103,6 @@ pub struct PaperItem {
 
 impl PaperItem {
     /// What shows it, in words; empty for an item that nothing shows.
-    #[must_use]
     pub fn shown(&self) -> String {
         let names: Vec<String> = self.figures.iter().map(|name| format!("`{name}`")).collect();
         let figures = match names.as_slice() {
@@ -262,7 +261,6 @@ pub enum Test {
 
 impl Test {
     /// The cells it speaks about.
-    #[must_use]
     pub fn cells(&self) -> Vec<&str> {
         match self {
             Test::Greater { cell, than, .. } | Test::NotLess { cell, than, .. } => {
@@ -277,7 +275,6 @@ impl Test {
     }
 
     /// The same of cells under other names.
-    #[must_use]
     pub fn with_cells(mut self, name: impl Fn(&str) -> String) -> Test {
         let rename = |cell: &mut String| *cell = name(cell);
         match &mut self {
@@ -299,9 +296,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 impl Paper {
     /// The paper of this name.
-    ///
-    /// # Errors
-    /// When there is none, or its file is malformed.
     pub fn named(id: &str) -> Result<Paper, VerdictError> {
         let Some((_, text)) = PAPERS.iter().find(|(name, _)| *name == id) else {
             let known = names().collect::<Vec<_>>().join(", ");
@@ -312,17 +306,11 @@ impl Paper {
     }
 
     /// All papers.
-    ///
-    /// # Errors
-    /// When a file is malformed, which a test excludes.
     pub fn all() -> Result<Vec<Paper>, VerdictError> {
         names().map(Paper::named).collect()
     }
 
     /// The table of this name.
-    ///
-    /// # Errors
-    /// When the paper has none.
     pub fn table(&self, id: &str) -> Result<&PaperTable, VerdictError> {
         self.tables.iter().find(|table| table.id == id).ok_or_else(|| VerdictError::NoSuchTable {
             paper: self.id.clone(),
@@ -334,9 +322,6 @@ impl Paper {
 
 impl PaperTable {
     /// The specs of the table on a model.
-    ///
-    /// # Errors
-    /// When there is none.
     pub fn specs(&self, model: &str) -> Result<Vec<SpecText>, VerdictError> {
         match self.specs.get(model) {
             Some(names) => names.iter().map(|name| spec_named(name)).collect(),
@@ -349,9 +334,6 @@ impl PaperTable {
     }
 
     /// The first of them, resolved.
-    ///
-    /// # Errors
-    /// As [`PaperTable::specs`]; when a value of it is invalid.
     pub fn twin(&self, model: &str) -> Result<Spec, VerdictError> {
         self.specs(model)?;
         resolved(&self.specs[model][0])
@@ -359,9 +341,6 @@ impl PaperTable {
 }
 
 /// The committed spec of a paper with this file name.
-///
-/// # Errors
-/// When there is none, which a test excludes.
 pub fn spec_named(name: &str) -> Result<SpecText, VerdictError> {
     let bad = |reason: String| VerdictError::BadPaper { file: name.to_owned(), reason };
     let found = bundled(&format!("paper/{}", name.trim_end_matches(".toml")));
@@ -370,9 +349,6 @@ pub fn spec_named(name: &str) -> Result<SpecText, VerdictError> {
 }
 
 /// The same, resolved.
-///
-/// # Errors
-/// As [`spec_named`]; when a value of it is invalid.
 pub fn resolved(name: &str) -> Result<Spec, VerdictError> {
     let bad = |reason: String| VerdictError::BadPaper { file: name.to_owned(), reason };
     spec_named(name)?.resolve().map_err(|error| bad(error.to_string()))

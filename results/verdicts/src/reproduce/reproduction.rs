@@ -114,7 +114,6 @@ pub enum ValueVerdict {
 
 impl ValueVerdict {
     /// As a reader sees it.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             ValueVerdict::Agrees => "agrees",
@@ -128,7 +127,6 @@ impl ValueVerdict {
 
 impl Reproduction {
     /// How many claims hold, in a line: `4 hold, 1 does not, 2 cannot be decided (60 prompts would)`.
-    #[must_use]
     pub fn counts(&self) -> String {
         let of = |wanted: ClaimVerdict| self.claims.iter().filter(move |claim| claim.verdict == wanted);
         let n = |wanted| of(wanted).count();
@@ -159,10 +157,6 @@ impl Reproduction {
 
 /// Compares a table of a paper with a run. `longer` are runs of specs that claims have for themselves, by file name; a claim
 /// without one is tested on `run`.
-///
-/// # Errors
-/// When the run's spec cannot be read, a row that it names is not in the table or is several, no cell of it belongs to a row, or
-/// a value of it is not finite.
 pub fn reproduce(
     paper: &Paper,
     table: &PaperTable,

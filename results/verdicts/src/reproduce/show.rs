@@ -6,7 +6,6 @@ use super::reproduction::{PrintedColumn, PrintedRow, Reproduction, ValueVerdict}
 
 impl Reproduction {
     /// The paper's table: of each measure the printed value and ours.
-    #[must_use]
     pub fn values_table(&self) -> Table {
         let mut table = Table {
             id: self.id.clone(),
@@ -116,7 +115,6 @@ impl Reproduction {
     }
 
     /// The claims with their verdicts and evidence.
-    #[must_use]
     pub fn claims_table(&self) -> Table {
         let mut table = Table {
             id: format!("{}-claims", self.id),

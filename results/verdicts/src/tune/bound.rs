@@ -68,9 +68,6 @@ pub struct Sides<'a> {
 
 impl BoundCheck {
     /// Judges `sides` by `constraint` on `n_prompts`; the interval of the slack is at `level`.
-    ///
-    /// # Errors
-    /// When `level` is no probability.
     pub fn of(
         constraint: &Constraint,
         sides: Sides<'_>,
@@ -116,7 +113,6 @@ impl BoundCheck {
     }
 
     /// Where this bound alone puts a setting.
-    #[must_use]
     pub fn standing(&self) -> BudgetStatus {
         match (self.slack, self.slack_interval) {
             (None, _) => BudgetStatus::Open,
@@ -127,14 +123,12 @@ impl BoundCheck {
     }
 
     /// Whether the whole interval is on the side of the point estimate.
-    #[must_use]
     pub fn is_decided(&self) -> bool {
         self.slack_interval.is_some_and(|[low, high]| low >= 0.0 || high < 0.0)
     }
 
     /// How far it is missed as a share of the bound (as it is where the bound is 0); 0 where it is kept, absent where
     /// there is no value.
-    #[must_use]
     pub fn miss(&self) -> Option<f64> {
         let scale = self.bound.map(f64::abs).filter(|bound| *bound > 0.0).unwrap_or(1.0);
         self.slack.map(|slack| (-slack / scale).max(0.0))

@@ -37,7 +37,6 @@ pub enum Sample {
 
 impl Sample {
     /// The mean over prompts, or the one value; `None` where there is none.
-    #[must_use]
     pub fn value(&self) -> Option<f64> {
         match self {
             Sample::Prompts(values) if !values.is_empty() => {
@@ -51,9 +50,6 @@ impl Sample {
 
     /// The interval of [`Sample::value`] at `confidence`, in (0, 1); `None` for fewer than [`FEWEST_OBSERVATIONS`] prompts and
     /// for one value without an interval.
-    ///
-    /// # Errors
-    /// When `confidence` is no probability.
     pub fn interval(&self, confidence: f64) -> Result<Option<[f64; 2]>, VerdictError> {
         let around = |value: f64, half: f64| Some([value - half, value + half]);
         Ok(match self {
@@ -73,9 +69,6 @@ impl Sample {
     /// Prompts that would show on which side of 0 the mean is, at `level`, if mean, spread and the prompts of a value stay as
     /// they are: of `n_prompts` some may share a value, as images that were decoded together share a time. `None` where nothing
     /// says so or it is more than a million values.
-    ///
-    /// # Errors
-    /// When `level` is no probability.
     pub fn prompts_to_decide(&self, level: f64, n_prompts: usize) -> Result<Option<u64>, VerdictError> {
         let Some(spread) = self.spread() else { return Ok(None) };
         let half = t_quantile(spread.n, level)? * spread.error;
@@ -86,7 +79,6 @@ impl Sample {
     }
 
     /// These scores, with the other's on every prompt where the two differ by rounding alone.
-    #[must_use]
     pub fn up_to_rounding(self, other: &Sample) -> Sample {
         match (self, other) {
             (Sample::Prompts(ours), Sample::Prompts(theirs)) => {
@@ -97,7 +89,6 @@ impl Sample {
     }
 
     /// `self - other`, prompt by prompt where both have values for prompts.
-    #[must_use]
     pub fn minus(&self, other: &Sample) -> Sample {
         match (self, other) {
             (Sample::Prompts(ours), Sample::Prompts(theirs)) => Sample::Prompts(
@@ -126,7 +117,6 @@ impl Sample {
     }
 
     /// Why there is no value.
-    #[must_use]
     pub fn why(&self) -> Option<&str> {
         match self {
             Sample::Absent { why } => Some(why),

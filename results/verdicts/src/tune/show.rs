@@ -18,9 +18,9 @@ const MOST_NAMED: usize = 4;
 
 impl Tuning {
     /// One row a setting.
-    #[must_use]
     pub fn table(&self) -> Table {
-        let mut table = Table { id: "tuning".to_owned(), head: vec![self.head(), self.said()], ..Table::default() };
+        let mut table =
+            Table { id: "tuning".to_owned(), head: vec![self.head(), self.said()], ..Table::default() };
         let entries = |of: &dyn Fn(&Trial) -> String| -> Vec<Entry> {
             self.settings.iter().map(|trial| Entry::plain(&of(trial))).collect()
         };
@@ -73,7 +73,6 @@ impl Tuning {
     }
 
     /// The answer, in sentences.
-    #[must_use]
     pub fn said(&self) -> String {
         let rivals: Vec<String> = self.rivals().flat_map(|trial| self.open_bounds(trial)).collect();
         let n_more = rivals.len().saturating_sub(MOST_NAMED);
@@ -145,9 +144,6 @@ impl Tuning {
     }
 
     /// One line a setting and bound, with every number in full.
-    ///
-    /// # Errors
-    /// When the CSV writer refuses a line.
     pub fn csv(&self) -> Result<String, VerdictError> {
         let mut out = csv::Writer::from_writer(Vec::new());
         let failed = |e: csv::Error| VerdictError::Csv { reason: e.to_string() };

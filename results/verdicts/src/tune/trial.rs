@@ -42,7 +42,6 @@ pub enum Standing {
 
 impl Standing {
     /// That of these bounds together.
-    #[must_use]
     pub fn of(budget: &[BoundCheck]) -> Standing {
         match budget {
             all if all.iter().any(|held| held.standing() == BudgetStatus::Misses) => Standing::Misses,
@@ -52,7 +51,6 @@ impl Standing {
     }
 
     /// Its words in a table.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Standing::Meets => "meets",
@@ -64,9 +62,6 @@ impl Standing {
 
 impl Trial {
     /// Reads what a run has of `setting`. Intervals of bounds are at `level`.
-    ///
-    /// # Errors
-    /// When the run has no such cell, or a statistic refuses its values.
     pub fn read(
         values: &RunValues,
         goal: &Goal,
@@ -106,14 +101,12 @@ impl Trial {
     }
 
     /// The largest miss of its bounds, as a share of the bound; absent where one has no value.
-    #[must_use]
     pub fn miss(&self) -> Option<f64> {
         self.budget.iter().map(BoundCheck::miss).try_fold(0.0, |worst: f64, miss| Some(worst.max(miss?)))
     }
 }
 
 /// Whether more of a metric is better, as its scores say; `None` where they do not, or it is no metric.
-#[must_use]
 pub fn direction(values: &RunValues, metric: &str) -> Option<bool> {
     let metrics = values.summary.cells.iter().flat_map(|cell| &cell.metrics);
     metrics.filter(|scored| scored.metric == metric).find_map(|scored| scored.higher_is_better)
@@ -121,7 +114,6 @@ pub fn direction(values: &RunValues, metric: &str) -> Option<bool> {
 
 /// Whether a measure counts by how far it is from the baseline's: where it would for a relaxed cell, whichever cells the run
 /// has.
-#[must_use]
 pub fn is_distance(values: &RunValues, measure: &str) -> bool {
     let mut scored = values.summary.cells.iter().flat_map(|cell| &cell.metrics);
     let scored = scored.find(|scored| scored.metric == measure);

@@ -42,10 +42,6 @@ pub struct Tuning {
 
 impl Tuning {
     /// Judges `settings`, names of cells with their methods, by a run that has them.
-    ///
-    /// # Errors
-    /// An objective of which neither more nor less is better, a cell that the run does not have, and values that a statistic
-    /// refuses.
     pub fn of(
         values: &RunValues,
         goal: &Goal,
@@ -75,7 +71,6 @@ impl Tuning {
     }
 
     /// The same with these settings, in the order of the spec.
-    #[must_use]
     pub fn with(self, mut settings: Vec<Trial>) -> Tuning {
         settings.sort_by(|a, b| order(a, b, self.higher_is_better));
         let first = settings.first();

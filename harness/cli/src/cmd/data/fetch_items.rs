@@ -26,10 +26,6 @@ const DOWNLOADS: &str = "downloads";
 
 /// Brings `item` to this machine unless it is there as published; where it is, whether it was `here` or is `fetched`, and what
 /// vouches for its content. `mirror` is an address in place of the publisher's scheme and host.
-///
-/// # Errors
-/// No data folder, something else at the item's place, whatever fetching and unpacking refuse, another content than
-/// the published one.
 pub(super) fn brought(
     item: &DataItem,
     root: Option<&DataRoot>,

@@ -14,9 +14,6 @@ use specimen_hub::{
 use crate::{cmd::data::ItemLine, requirements};
 
 /// Every file of `model` and of what it needs, read and compared with what is known of it.
-///
-/// # Errors
-/// A file that cannot be read.
 pub(super) fn verified(model: &'static Entry) -> anyhow::Result<Vec<ItemLine>> {
     let places = requirements::places();
     let of = model.with_needs().into_iter().flat_map(|part| part.files.iter().map(move |file| (part, file)));
@@ -40,9 +37,6 @@ pub(super) fn verified(model: &'static Entry) -> anyhow::Result<Vec<ItemLine>> {
 }
 
 /// What vouches for the content of `path`, which is `file` or was converted from it.
-///
-/// # Errors
-/// Another content than the published one, or than the first time; a file that cannot be read.
 pub(super) fn content(file: &PublishedFile, path: &Path, places: &Places) -> Result<String, HubError> {
     let is_converted = file.converted.as_ref().is_some_and(|converted| path.ends_with(converted));
     if !is_converted {

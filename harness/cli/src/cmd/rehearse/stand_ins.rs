@@ -44,9 +44,6 @@ pub(crate) struct StandIn {
 impl StandIn {
     /// The stand-in for `asked`, a metric of `spec`; `images` is a list of pictures to compare with where its own are not
     /// there.
-    ///
-    /// # Errors
-    /// A protocol that does not exist, or a folder that cannot be written.
     pub(crate) fn of(
         asked: &MetricSpec,
         spec: &Spec,

@@ -52,9 +52,6 @@ pub struct ChameleonNetwork {
 impl ChameleonNetwork {
     /// Reads or makes the parameters.
     ///
-    /// # Errors
-    /// As the source.
-    ///
     /// # Panics
     /// If a word of `image` is outside the vocabulary, or the rows of the norms do not divide the heads.
     pub fn new(
@@ -91,7 +88,6 @@ impl ChameleonNetwork {
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &ChameleonConfig {
         &self.config
     }
@@ -142,7 +138,6 @@ pub struct ChameleonImage {
 
 impl ChameleonImage {
     /// The view of an image behind a prefix whose rows are padded as `padding` says.
-    #[must_use]
     pub fn new(network: Rc<ChameleonNetwork>, padding: Padding) -> Self {
         Self { network, padding }
     }

@@ -44,7 +44,6 @@ pub enum QkNormShape {
 
 impl QkNormShape {
     /// What a tensor of shape `found` is; `None` if it is neither.
-    #[must_use]
     pub fn of(found: &[i64]) -> Option<Self> {
         match found {
             [_] => Some(Self::Vector),
@@ -54,7 +53,6 @@ impl QkNormShape {
     }
 
     /// The shape for heads of width `d_head`.
-    #[must_use]
     pub fn shape(self, d_head: i64) -> Vec<i64> {
         match self {
             Self::Vector => vec![d_head],
@@ -89,10 +87,6 @@ impl ChameleonConfig {
 
     /// Reads a `config.json`. Absent entries have the values of transformers' `ChameleonConfig`, which are those
     /// of [`ChameleonConfig::CHAMELEON_7B`]; for Lumina-mGPT `max_position_embeddings` says how far it was trained.
-    ///
-    /// # Errors
-    /// A file that cannot be read or parsed, or a network that is not built here: grouped keys, biases,
-    /// another activation, scaled positions, tied embeddings.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
         let text =
             read_side_text(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
@@ -100,9 +94,6 @@ impl ChameleonConfig {
     }
 
     /// [`ChameleonConfig::read`] of text; `path` stands for the file in messages.
-    ///
-    /// # Errors
-    /// A text that is no such configuration, or one of a network that is not built here.
     pub fn parse(path: &Path, text: &str) -> Result<Self, LoadError> {
         let bad = |reason: String| LoadError::Config { path: path.to_owned(), reason };
         let file: ConfigFile = serde_json::from_str(text)

@@ -40,15 +40,11 @@ impl Source {
     ///
     /// # Panics
     /// If `model` is no published one of the family, which the tests of the catalog's files exclude.
-    #[must_use]
     pub fn of(model: &'static Entry) -> Self {
         Self { model: &model.name, parts: model.all_parts(), heads: HeadSource::all_of(model) }
     }
 
     /// The files of the model but its heads, wherever each part of them lies.
-    ///
-    /// # Errors
-    /// [`ModelError::Unfetched`] with every part that is missing.
     pub fn locate(&self, places: &Places) -> Result<ModelFiles, ModelError> {
         let [target, tokenizer, picture]: [Vec<PathBuf>; 3] = find_all(places, self.model, &self.parts)?
             .try_into()

@@ -37,13 +37,11 @@ pub struct ChameleonHead {
 
 impl ChameleonHead {
     /// The tensor whose shape tells how the norms of queries and keys are stored.
-    #[must_use]
     pub fn first_query_norm() -> String {
         format!("{LAYER}{}.weight", KeyLayout::Hf.layer().query_norm)
     }
 
     /// Every tensor of a head's file with its shape, the repeated embedding included.
-    #[must_use]
     pub fn inventory(config: &ChameleonConfig, has_bias: bool) -> Vec<(String, Vec<i64>)> {
         let d = config.d_model;
         let mut all =
@@ -57,9 +55,6 @@ impl ChameleonHead {
     /// Reads or makes the parameters; `config` is the target's but for the shape of the norms, and `has_bias` says
     /// whether the joining projection has a bias. The embedding is left to the caller, who compares it with the
     /// target's.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         config: &ChameleonConfig,
@@ -75,14 +70,12 @@ impl ChameleonHead {
 
     /// The same head, of which the embeddings are multiplied by `factor` if it is above 1: `embed_upscale` in
     /// LANTERN's training of Lumina-mGPT's heads, whose code takes no notice of less.
-    #[must_use]
     pub fn with_upscale(mut self, factor: f64) -> Self {
         self.upscale = Some(factor).filter(|&factor| factor > 1.0);
         self
     }
 
     /// The name of the tensor that repeats the target's embedding, `[n_words, d]`.
-    #[must_use]
     pub fn embedding_name() -> &'static str {
         EMBEDDING
     }

@@ -117,9 +117,6 @@ fn flags(words: &Tensor, n_words: i64) -> Tensor {
 
 /// The row of `lm_head` of each code, whose words are `words` (`[n_codes]`, i64); absent where the file is to be written, in
 /// the order of the codes.
-///
-/// # Errors
-/// A draft vocabulary that is not the codes.
 fn rows_of_codes(file: &mut HeadFile<'_>, words: &Tensor, n_words: i64) -> Result<Option<Tensor>, NoHead> {
     let Some(offsets) = file.numbers(OFFSETS, &words.size())? else { return Ok(None) };
     let drafted = offsets.to_device(words.device()) + counted(words);

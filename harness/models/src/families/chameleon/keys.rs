@@ -60,7 +60,6 @@ const META: LayerKeys = LayerKeys {
 
 impl KeyLayout {
     /// Input embedding, `[n_words, d]`.
-    #[must_use]
     pub fn embedding(self) -> &'static str {
         match self {
             Self::Hf => "model.embed_tokens.weight",
@@ -69,7 +68,6 @@ impl KeyLayout {
     }
 
     /// Final norm, `[d]`.
-    #[must_use]
     pub fn norm(self) -> &'static str {
         match self {
             Self::Hf => "model.norm.weight",
@@ -78,7 +76,6 @@ impl KeyLayout {
     }
 
     /// Output head, `[n_words, d]`.
-    #[must_use]
     pub fn head(self) -> &'static str {
         match self {
             Self::Hf => "lm_head.weight",
@@ -87,7 +84,6 @@ impl KeyLayout {
     }
 
     /// What the names of layer `i` begin with.
-    #[must_use]
     pub fn layer_prefix(self, i: i64) -> String {
         match self {
             Self::Hf => format!("model.layers.{i}."),
@@ -96,14 +92,12 @@ impl KeyLayout {
     }
 
     /// The tensor whose shape tells how the norms of queries and keys are stored.
-    #[must_use]
     pub fn first_query_norm(self) -> String {
         format!("{}{}.weight", self.layer_prefix(0), self.layer().query_norm)
     }
 
     /// Whether a tensor of a published file is no part of the transformer: the tower that reads images, and tables
     /// that follow from the configuration.
-    #[must_use]
     pub fn is_beside(self, name: &str) -> bool {
         match self {
             Self::Hf => name.starts_with("model.vqmodel.") || name.ends_with("rotary_emb.inv_freq"),
@@ -144,7 +138,6 @@ pub(super) fn layer_inventory(config: &ChameleonConfig, layout: KeyLayout) -> Ve
 }
 
 /// Every tensor of a checkpoint with its shape: what loading asks for, and nothing else.
-#[must_use]
 pub fn inventory(config: &ChameleonConfig, layout: KeyLayout) -> Vec<(String, Vec<i64>)> {
     let &ChameleonConfig { n_words, d_model, n_layers, .. } = config;
     let mut all = vec![

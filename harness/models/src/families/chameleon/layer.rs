@@ -47,9 +47,6 @@ pub(super) struct ChameleonLayer {
 
 impl ChameleonLayer {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source; norms of queries and keys whose rows do not divide the heads.
     pub(super) fn new(
         source: &mut dyn ParamSource,
         config: &ChameleonConfig,

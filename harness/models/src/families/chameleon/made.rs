@@ -25,7 +25,6 @@ pub const TOKENIZER: &[u8] = include_bytes!("../../../weights/chameleon-toy/toke
 const TOKENIZER_NAME: &str = "chameleon-toy/tokenizer.json";
 
 /// Sizes of the transformer.
-#[must_use]
 pub fn config() -> ChameleonConfig {
     ChameleonConfig {
         n_words: 352,
@@ -43,16 +42,12 @@ pub fn config() -> ChameleonConfig {
 }
 
 /// Sizes of the picture decoder.
-#[must_use]
 pub fn vqgan() -> VqganConfig {
     VqganConfig { n_codes: 16, d_code: 4, d_latent: 8, channels: 32, widths: vec![1, 2], n_blocks: 1 }
 }
 
 /// `model` of the catalog with weights that are made, the same every time, the transformer in `kind`; with `is_narrow`, at
 /// toy width for a [`narrow_recipe`].
-///
-/// # Errors
-/// None in practice: its parameters are made, not read.
 pub fn made(
     model: &'static Entry,
     recipe: Recipe,
@@ -75,7 +70,6 @@ pub fn made(
 }
 
 /// The recipe of `model` with as many codes, and pictures of `side` by `side` of them that a small decoder paints.
-#[must_use]
 pub fn narrow_recipe(model: &'static Entry, side: i64) -> Recipe {
     let n_codes = VqganConfig::chameleon().n_codes;
     let mut recipe = Recipe::of(model, VqganConfig { n_codes, ..vqgan() });
@@ -84,9 +78,6 @@ pub fn narrow_recipe(model: &'static Entry, side: i64) -> Recipe {
 }
 
 /// The toy of `recipe`.
-///
-/// # Errors
-/// None in practice: its parameters are made, not read.
 pub fn open(recipe: Recipe, kind: Kind, device: Device) -> Result<Chameleon, LoadError> {
     assembled(recipe, &config(), TOKENIZER, true, (kind, device))
 }

@@ -39,9 +39,6 @@ pub struct Chameleon {
 impl Chameleon {
     /// Reads `files` strictly, and the heads of `sources` that are in `places`; the transformer runs in `kind`, the picture
     /// decoder in f32.
-    ///
-    /// # Errors
-    /// Damaged files, tensors that are missing, misshapen or left over, words that are missing.
     pub fn load(
         recipe: Recipe,
         files: &ModelFiles,
@@ -63,9 +60,6 @@ impl Chameleon {
     }
 
     /// The model that the runner takes, its prompts and codes on `device`.
-    ///
-    /// # Errors
-    /// A codebook or an embedding with an entry that is not finite.
     pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
         let Self { recipe, network, vocabulary, vqgan, stored, heads, mut weights } = self;
         weights.extend(heads.weights);
@@ -130,9 +124,6 @@ fn id(role: &str, checkpoint: &Checkpoint) -> WeightsId {
 
 /// `config` with the shape of norms that a file has; `found` is the shape of its tensor `name`. Without that
 /// tensor the configuration stays as it is, and reading will name what is missing.
-///
-/// # Errors
-/// What is wrong with the shape, in words.
 pub(super) fn norms_of(
     config: ChameleonConfig,
     name: &str,

@@ -54,7 +54,6 @@ impl Recipe {
     ///
     /// # Panics
     /// If `model` has no sizes of this family, which the tests of the catalog's files exclude.
-    #[must_use]
     pub fn of(model: &'static Entry, vqgan: VqganConfig) -> Self {
         let target = model.target.as_ref().expect("a Chameleon draws images");
         let sizes = target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name));
@@ -68,21 +67,16 @@ impl Recipe {
     }
 
     /// The same under three-way guidance.
-    #[must_use]
     pub fn with_image_row(self) -> Self {
         Self { has_image_row: true, ..self }
     }
 
     /// Width and height of a picture, in pixels.
-    #[must_use]
     pub fn pixels(&self) -> [usize; 2] {
         [self.form.columns, self.form.rows].map(|n| n * self.vqgan.scale() as usize)
     }
 
     /// The words that are tokens of its images.
-    ///
-    /// # Errors
-    /// A tokenizer without one of them.
     pub fn image_words(&self, vocabulary: &Vocabulary) -> Result<ImageWords, LoadError> {
         let ImageForm { grammar, rows, columns, .. } = self.form;
         let size = |n_codes: usize| names::size(n_codes / 2);
@@ -100,9 +94,6 @@ impl Recipe {
 
     /// The words before an image of `caption`; with a second row without it if `guided`, and a third of the prompt's
     /// pictures alone under three-way guidance.
-    ///
-    /// # Errors
-    /// A tokenizer without the words that structure a prompt, or that cannot take the caption.
     pub fn prompt_rows(
         &self,
         vocabulary: &Vocabulary,

@@ -36,7 +36,6 @@ pub mod names {
     pub const ROW_END: &str = "<reserved08799>";
 
     /// Says that an edge of an image of Lumina-mGPT is `32 * n` pixels long; id `8804 + n`.
-    #[must_use]
     pub fn size(n: usize) -> String {
         format!("<reserved{:05}>", 8800 + n)
     }
@@ -45,9 +44,6 @@ pub mod names {
 impl Vocabulary {
     /// Reads a `tokenizer.json` (or Meta's `text_tokenizer.json`, which has the same form) with words for `n_codes`
     /// codes.
-    ///
-    /// # Errors
-    /// A file that cannot be read or is no tokenizer, or that has no word, two words, or a misspelt word for a code.
     pub fn read(path: &Path, n_codes: usize) -> Result<Self, LoadError> {
         let text =
             read_side_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
@@ -55,9 +51,6 @@ impl Vocabulary {
     }
 
     /// [`Vocabulary::read`] of a file's content; `path` stands for the file in messages.
-    ///
-    /// # Errors
-    /// A text that is no tokenizer, or one without the words of images.
     pub fn parse(path: &Path, text: &[u8], n_codes: usize) -> Result<Self, LoadError> {
         let bad = |reason: String| LoadError::Config { path: path.to_owned(), reason };
         let tokenizer = Tokenizer::from_bytes(text).map_err(|e| bad(format!("not a tokenizer: {e}")))?;
@@ -68,15 +61,11 @@ impl Vocabulary {
     }
 
     /// Word of every code, by its place in the codebook.
-    #[must_use]
     pub fn codes(&self) -> &[i64] {
         &self.codes
     }
 
     /// The word called `name`.
-    ///
-    /// # Errors
-    /// A tokenizer without it.
     pub fn word(&self, name: &str) -> Result<i64, LoadError> {
         self.names.get(name).copied().ok_or_else(|| LoadError::Config {
             path: self.path.clone(),
@@ -85,9 +74,6 @@ impl Vocabulary {
     }
 
     /// Checks that every word is below `n_words`, the rows of the embedding.
-    ///
-    /// # Errors
-    /// A word beyond.
     pub fn check_below(&self, n_words: i64) -> Result<(), LoadError> {
         let Some((name, id)) = self.names.iter().find(|(_, id)| n_words <= **id) else { return Ok(()) };
         let reason = format!("its word `{name}` has the id {id}, the model's config has {n_words} words");
@@ -96,9 +82,6 @@ impl Vocabulary {
 
     /// The words of `text`, without any that begin or end a sequence. Names of words that structure a sequence are
     /// read as those words, as in the published code.
-    ///
-    /// # Errors
-    /// What the tokenizer cannot take, in its own words.
     pub fn encode(&self, text: &str) -> Result<Vec<i64>, String> {
         let encoding = self.tokenizer.encode_fast(text, false).map_err(|e| e.to_string())?;
         Ok(encoding.get_ids().iter().map(|&id| i64::from(id)).collect())
@@ -106,7 +89,6 @@ impl Vocabulary {
 }
 
 /// The name of a code's word.
-#[must_use]
 pub fn code_name(code: usize) -> String {
     let letters: String = code.to_string().bytes().map(|digit| char::from(digit - b'0' + b'A')).collect();
     format!("IMGIMG{letters}Z")

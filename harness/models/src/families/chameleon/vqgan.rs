@@ -27,7 +27,6 @@ pub struct VqganConfig {
 
 impl VqganConfig {
     /// Chameleon's `vqgan.yaml`: 16 pixels along an edge of a code.
-    #[must_use]
     pub fn chameleon() -> Self {
         Self {
             n_codes: 8192,
@@ -40,7 +39,6 @@ impl VqganConfig {
     }
 
     /// Pixels along an edge of a code.
-    #[must_use]
     pub fn scale(&self) -> i64 {
         1 << (self.widths.len() - 1)
     }
@@ -68,9 +66,6 @@ pub struct Vqgan {
 
 impl Vqgan {
     /// Reads or makes the parameters, by the names of the published `vqgan.ckpt`.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource, config: &VqganConfig) -> Result<Self, LoadError> {
         let &VqganConfig { n_codes, d_code, d_latent, channels, ref widths, n_blocks } = config;
         let init = Init::Normal((d_code as f64).powf(-0.5));
@@ -103,13 +98,11 @@ impl Vqgan {
     }
 
     /// Whether a tensor of the published file is no part of the decoder: the encoder, and what training needed.
-    #[must_use]
     pub fn is_beside(name: &str) -> bool {
         ["encoder.", "quant_conv.", "loss."].iter().any(|prefix| name.starts_with(prefix))
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &VqganConfig {
         &self.config
     }

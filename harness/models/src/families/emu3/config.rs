@@ -51,13 +51,11 @@ impl Emu3Config {
     ///
     /// # Panics
     /// As [`sizes_of`].
-    #[must_use]
     pub fn of(model: &Entry) -> Self {
         sizes_of(model)
     }
 
     /// The sequence of its images.
-    #[must_use]
     pub fn form(&self) -> ImageForm {
         let [rows, columns, n_codes] =
             [self.rows, self.columns, self.n_codes].map(|n| usize::try_from(n).expect("sizes are positive"));
@@ -65,13 +63,11 @@ impl Emu3Config {
     }
 
     /// Width of a head.
-    #[must_use]
     pub const fn d_head(&self) -> i64 {
         self.d_model / self.n_heads
     }
 
     /// The sizes of its stack.
-    #[must_use]
     pub const fn stack(&self) -> StackShape {
         let &Self { d_model, n_heads, n_kv_heads, d_ffn, n_layers, norm_eps, .. } = self;
         let layer = LayerShape {
@@ -86,7 +82,6 @@ impl Emu3Config {
     }
 
     /// The transformer under the names of a file.
-    #[must_use]
     pub const fn shape(&self, names: Emu3Names) -> WordShape {
         WordShape {
             stack: self.stack(),
@@ -102,7 +97,6 @@ impl Emu3Config {
     }
 
     /// The same as its heads have to know it.
-    #[must_use]
     pub fn headed(&self) -> Headed {
         let more = json!({ "rope_theta": self.rope_base });
         let (stack, n_codes, vocab_size) = (self.stack(), self.n_codes, self.n_words);

@@ -24,9 +24,6 @@ pub static RANKS: &[u8] = include_bytes!("../../../weights/emu3-toy/emu3.tiktoke
 impl Emu3 {
     /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`; at toy width with
     /// `narrow` codes along an edge of the picture, where that is given.
-    ///
-    /// # Errors
-    /// None in practice: its parameters are made, not read.
     pub fn made(
         model: &'static Entry,
         narrow: Option<i64>,
@@ -54,15 +51,11 @@ impl Emu3 {
 }
 
 /// The toy's tokenizer with words for `n_codes` codes.
-///
-/// # Errors
-/// None in practice: its words are a committed file.
 pub fn toy_tokenizer(n_codes: i64) -> Result<TextTokenizer, LoadError> {
     tiktoken::of_texts("emu3-toy/emu3.tiktoken".as_ref(), RANKS, &vision_tokens(n_codes))
 }
 
 /// `emu3_vision_tokens.txt` with `n_codes` codes.
-#[must_use]
 pub fn vision_tokens(n_codes: i64) -> String {
     let marks = ["<|image token|>", "<|image start|>", "<|image end|>"].map(str::to_owned).into_iter();
     marks.chain((0..n_codes).map(code_name)).map(|name| name + "\n").collect()

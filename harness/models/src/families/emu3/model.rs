@@ -48,9 +48,6 @@ pub struct Emu3 {
 
 impl Emu3 {
     /// Reads published weights, found in `places`; the transformer runs in `kind`.
-    ///
-    /// # Errors
-    /// Absent or damaged weights.
     pub fn open(
         which: &Emu3Weights,
         places: &Places,
@@ -111,9 +108,6 @@ impl Emu3 {
     }
 
     /// The model that the runner takes, its codes decoded on `device`.
-    ///
-    /// # Errors
-    /// A codebook or an embedding with an entry that is not finite.
     pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
         let Self { name, config, network, prompt, vq, heads, weights, warnings } = self;
         let model = WordModel {

@@ -13,7 +13,6 @@ pub enum Emu3Names {
 
 impl Emu3Names {
     /// The layout of a file, by the name of its table of words.
-    #[must_use]
     pub fn of_file(has: impl Fn(&str) -> bool) -> Self {
         let known = [Self::HuggingFace, Self::Newer];
         let words = |names: Self| format!("{}embed_tokens.weight", names.language_model());
@@ -21,13 +20,11 @@ impl Emu3Names {
     }
 
     /// Whether a file that holds more than the transformer has the tensor `name` for it.
-    #[must_use]
     pub fn is_of_it(name: &str) -> bool {
         ["text_model.", "model.text_model.", "lm_head."].iter().any(|part| name.starts_with(part))
     }
 
     /// What the names of the language model begin with.
-    #[must_use]
     pub const fn language_model(self) -> &'static str {
         match self {
             Self::Original => "model.",
@@ -37,7 +34,6 @@ impl Emu3Names {
     }
 
     /// Name of the output head, `[n_words, d]`.
-    #[must_use]
     pub const fn head(self) -> &'static str {
         match self {
             Self::Original | Self::Newer => "lm_head.weight",

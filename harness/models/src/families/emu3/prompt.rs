@@ -31,16 +31,12 @@ const PADDING: &str = "<|endoftext|>";
 const STRUCTURAL: [&str; 4] = ["<|extra_200|>", "<|extra_201|>", "<|image end|>", "<|extra_204|>"];
 
 /// The name of a code's word; that of code 0 is id 151854.
-#[must_use]
 pub(super) fn code_name(code: i64) -> String {
     format!("<|visual token {code:06}|>")
 }
 
 /// The word of every token of an image, codes first, which a published tokenizer has one after the other; nothing here
 /// relies on that.
-///
-/// # Errors
-/// A tokenizer without one of them.
 pub(super) fn words_of_tokens(text: &TextTokenizer, config: &Emu3Config) -> Result<Vec<i64>, LoadError> {
     let codes = (0..config.n_codes).map(|code| text.special(&code_name(code)));
     let all: Vec<i64> = codes.chain(STRUCTURAL.map(|name| text.special(name))).collect::<Result<_, _>>()?;
@@ -62,9 +58,6 @@ pub struct Emu3Prompt {
 
 impl Emu3Prompt {
     /// The format of the model `name`.
-    ///
-    /// # Errors
-    /// A tokenizer without the words that every prompt has.
     pub(super) fn new(
         name: &'static str,
         config: Emu3Config,
@@ -76,9 +69,6 @@ impl Emu3Prompt {
     }
 
     /// The words before an image of `caption` and, where `guided`, those of the negative prompt.
-    ///
-    /// # Errors
-    /// A caption that the tokenizer cannot split, or one that is too long.
     pub fn rows(&self, caption: &str, guided: bool) -> Result<PromptRows, ModelError> {
         let [rows, columns] = self.size;
         let framed = |text: &str| format!("{BEGIN}{text}{IMAGE_BEGIN}{rows}*{columns}{IMAGE}");

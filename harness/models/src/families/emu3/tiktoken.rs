@@ -24,9 +24,6 @@ const MOST: usize = 1 << 20;
 const MOST_BYTES: usize = 1 << 10;
 
 /// Reads both files, the ranks first; the tokenizer and the second file as a part of the model.
-///
-/// # Errors
-/// Files that cannot be read, or are not what they are named after.
 pub(super) fn open([ranks, vision]: [&PathBuf; 2]) -> Result<(TextTokenizer, WeightsId), LoadError> {
     let bytes = read_side_file(ranks).map_err(|source| LoadError::Read { path: ranks.clone(), source })?;
     let text = read_side_text(vision).map_err(|source| LoadError::Read { path: vision.clone(), source })?;
@@ -37,9 +34,6 @@ pub(super) fn open([ranks, vision]: [&PathBuf; 2]) -> Result<(TextTokenizer, Wei
 }
 
 /// The tokenizer of both files' contents; `path` stands for the first in messages.
-///
-/// # Errors
-/// Contents that are not those of such files.
 pub(super) fn of_texts(path: &Path, ranks: &[u8], vision: &str) -> Result<TextTokenizer, LoadError> {
     let bad = |reason: String| LoadError::Config { path: path.to_owned(), reason };
     let words = words(ranks).map_err(bad)?;

@@ -44,13 +44,11 @@ impl Emu3VqConfig {
     };
 
     /// A small one with `n_codes` codes: 2 pixels along an edge of a code.
-    #[must_use]
     pub const fn toy(n_codes: i64) -> Self {
         Self { n_codes, d_code: 4, channels: 32, widths: &[1, 2], n_blocks: 1, attended: &[1] }
     }
 
     /// Pixels along an edge of a code.
-    #[must_use]
     pub fn scale(&self) -> i64 {
         1 << (self.widths.len() - 1)
     }
@@ -128,9 +126,6 @@ pub struct Emu3Vq {
 
 impl Emu3Vq {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         config: &Emu3VqConfig,
@@ -189,7 +184,6 @@ impl Emu3Vq {
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &Emu3VqConfig {
         &self.config
     }

@@ -21,7 +21,6 @@ impl VqNames {
     pub const NEWER: Self = Self { prefix: "model.vqmodel.", is_renamed: true };
 
     /// The names of a file that has some of them.
-    #[must_use]
     pub fn of_file(has: impl Fn(&str) -> bool) -> Self {
         let known = [Self::HUGGING_FACE, Self::NEWER].map(|names| names.prefix);
         let prefix = known.into_iter().find(|prefix| has(&format!("{prefix}{CODEBOOK}"))).unwrap_or_default();
@@ -39,14 +38,12 @@ impl VqNames {
     }
 
     /// Whether a file of both networks has the tensor `name` for the tokenizer of pictures.
-    #[must_use]
     pub fn is_of_it(name: &str) -> bool {
         [Self::HUGGING_FACE, Self::NEWER].iter().any(|names| name.starts_with(names.prefix))
     }
 
     /// Whether a published file has the tensor `name` for another purpose than painting: the way from pixels to codes, and
     /// what training counted.
-    #[must_use]
     pub fn is_not_for_painting(self, name: &str) -> bool {
         name.strip_prefix(self.prefix).is_some_and(|name| {
             ["encoder.", "quant_conv."].iter().any(|part| name.starts_with(part))

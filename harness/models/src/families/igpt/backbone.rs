@@ -36,9 +36,6 @@ pub struct IgptBackbone {
 
 impl IgptBackbone {
     /// Reads or makes the parameters under the names of the published state dict, `gpt.` included.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource, config: &IgptConfig) -> Result<Self, LoadError> {
         let d = config.d_model;
         let mut source = Scoped::new(source, "gpt.");
@@ -56,7 +53,6 @@ impl IgptBackbone {
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &IgptConfig {
         &self.config
     }

@@ -24,20 +24,17 @@ impl IgptConfig {
     ///
     /// # Panics
     /// If `model` has no sizes of this family, which the tests of the catalog's files exclude.
-    #[must_use]
     pub fn of(model: &Entry) -> Self {
         let target = model.target.as_ref().expect("an Image-GPT draws images");
         target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name))
     }
 
     /// Tokens of an image.
-    #[must_use]
     pub fn n_tokens(&self) -> i64 {
         self.side * self.side
     }
 
     /// Width of a head.
-    #[must_use]
     pub fn d_head(&self) -> i64 {
         self.d_model / self.n_heads
     }

@@ -81,9 +81,6 @@ fn file_of(model: &Entry, path: &Path) -> String {
 /// `model` of the catalog with the weights found in `places`, and with the other models that can draft for it where
 /// theirs are there too; the networks run in `kind`.
 ///
-/// # Errors
-/// Absent or damaged weights, damaged weights of another model included.
-///
 /// # Panics
 /// If `model` is none of the family, which the tests of the catalog's files exclude.
 pub fn open(
@@ -105,9 +102,6 @@ pub fn open(
 
 /// `model` of the catalog and the models that can draft for it at toy width, with weights from a seed and pictures of the
 /// published size.
-///
-/// # Errors
-/// None in practice: the parameters are made, not read.
 pub fn narrow(model: &'static Entry, kind: Kind, device: Device) -> Result<LoadedModel, ModelError> {
     let network = Network::narrow(model, 1, kind, device)?;
     loaded(model, network, device, |other| Ok(Ok(Network::narrow(other, 2, kind, device)?)))

@@ -13,22 +13,17 @@ pub struct Palette {
 
 impl Palette {
     /// A palette of these intensities.
-    #[must_use]
     pub fn new(centroids: Vec<f32>) -> Self {
         Self { centroids }
     }
 
     /// Reads the tensor `centroids`, `[n_vocab, 1]`.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn load(source: &mut dyn ParamSource, n_vocab: i64) -> Result<Self, LoadError> {
         let stored = source.param("centroids", &[n_vocab, 1], Init::Uniform(1.0))?;
         Ok(Self::new(to_vec(&stored)))
     }
 
     /// Intensity of each token, `[n_vocab]`, in `[0, 1]`.
-    #[must_use]
     pub fn centroids(&self) -> &[f32] {
         &self.centroids
     }
@@ -37,7 +32,6 @@ impl Palette {
     ///
     /// # Panics
     /// If a token is outside the vocabulary.
-    #[must_use]
     pub fn grey(&self, tokens: &[TokenId]) -> Vec<u8> {
         let byte = |token: &TokenId| (self.centroids[token.idx()] * 255.0).round().clamp(0.0, 255.0) as u8;
         tokens.iter().map(byte).collect()

@@ -48,25 +48,21 @@ impl JanusConfig {
     ///
     /// # Panics
     /// As [`sizes_of`].
-    #[must_use]
     pub fn of(model: &Entry) -> Self {
         sizes_of(model)
     }
 
     /// Tokens of an image.
-    #[must_use]
     pub const fn n_tokens(&self) -> i64 {
         self.grid * self.grid
     }
 
     /// Width of a head.
-    #[must_use]
     pub const fn d_head(&self) -> i64 {
         self.d_model / self.n_heads
     }
 
     /// The sizes of its stack.
-    #[must_use]
     pub const fn stack(&self) -> StackShape {
         let &Self { d_model, n_heads, d_ffn, n_layers, norm_eps, .. } = self;
         let layer = LayerShape {
@@ -81,7 +77,6 @@ impl JanusConfig {
     }
 
     /// The same as its heads have to know it: the pads of the empty prompt are words, which a head sees too.
-    #[must_use]
     pub fn headed(&self) -> Headed {
         let n_codes = self.n_vocab;
         Headed { stack: self.stack(), n_codes, vocab_size: n_codes, hide_pads: false, more: json!({}) }

@@ -41,9 +41,6 @@ pub struct Janus {
 
 impl Janus {
     /// Reads published weights, found in `places`; the transformer runs in `kind`.
-    ///
-    /// # Errors
-    /// Absent or damaged weights.
     pub fn open(
         which: &JanusWeights,
         places: &Places,
@@ -69,9 +66,6 @@ impl Janus {
     }
 
     /// The model that the runner takes, its codes decoded on `device`.
-    ///
-    /// # Errors
-    /// A codebook or an embedding with an entry that is not finite.
     pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
         let Self { prompt, vq, heads, mut weights } = self;
         weights.extend(heads.weights);
@@ -109,9 +103,6 @@ pub struct JanusPrompt {
 
 impl JanusPrompt {
     /// The format of the model `name`.
-    ///
-    /// # Errors
-    /// A tokenizer without the words that every prompt has.
     pub(super) fn new(
         name: &'static str,
         network: JanusNetwork,
@@ -124,9 +115,6 @@ impl JanusPrompt {
 
     /// Word ids of the prompt for a caption, as the authors' demonstration of painting has it: a question by the
     /// user, no system prompt, and the beginning of an image for an answer.
-    ///
-    /// # Errors
-    /// A caption that the tokenizer cannot split, or one that is too long.
     pub fn words(&self, caption: &str) -> Result<Vec<i64>, ModelError> {
         self.inner.words(&format!("<|User|>: {caption}\n\n<|Assistant|>:{IMAGE}"))
     }

@@ -30,14 +30,12 @@ pub enum JanusNames {
 
 impl JanusNames {
     /// The layout of a file, by the name of its text table.
-    #[must_use]
     pub fn of_file(has: impl Fn(&str) -> bool) -> Self {
         let table = format!("{}embed_tokens.weight", Self::HuggingFace.language_model());
         if has(&table) { Self::HuggingFace } else { Self::Original }
     }
 
     /// Whether a published file has the tensor `name` for another purpose than painting.
-    #[must_use]
     pub fn is_not_for_painting(self, name: &str) -> bool {
         let others: &[&str] = match self {
             Self::Original => &["vision_model.", "aligner.", "language_model.lm_head."],
@@ -48,7 +46,6 @@ impl JanusNames {
     }
 
     /// Before the names of the picture tokenizer.
-    #[must_use]
     pub fn tokenizer(self) -> &'static str {
         match self {
             Self::Original => "gen_vision_model.",
@@ -57,7 +54,6 @@ impl JanusNames {
     }
 
     /// The names of the picture tokenizer behind that.
-    #[must_use]
     pub fn vq16(self) -> Vq16Names {
         match self {
             Self::Original => Vq16Names::Original,
@@ -142,9 +138,6 @@ pub struct JanusNetwork {
 
 impl JanusNetwork {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         config: &JanusConfig,
@@ -161,9 +154,6 @@ impl JanusNetwork {
     }
 
     /// The tensors that a file of this layout must hold, without those of the picture tokenizer.
-    ///
-    /// # Errors
-    /// None in practice: nothing is read.
     pub fn expected(config: &JanusConfig, names: JanusNames) -> Result<Vec<Expected>, LoadError> {
         let one = JanusConfig { n_layers: 1, ..*config };
         let listed = inventory(|source| Parameters::new(source, &one, names).map(|_| ()))?;
@@ -171,13 +161,11 @@ impl JanusNetwork {
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &JanusConfig {
         &self.config
     }
 
     /// The transformer that makes the features.
-    #[must_use]
     pub fn backbone(&self) -> &Rc<ImageLlama> {
         &self.backbone
     }

@@ -48,13 +48,11 @@ impl LiquidConfig {
     ///
     /// # Panics
     /// As [`sizes_of`].
-    #[must_use]
     pub fn of(model: &Entry) -> Self {
         sizes_of(model)
     }
 
     /// The sequence of its images.
-    #[must_use]
     pub fn form(&self) -> ImageForm {
         let [side, n_codes] =
             [self.grid, self.n_vocab].map(|n| usize::try_from(n).expect("sizes are positive"));
@@ -63,7 +61,6 @@ impl LiquidConfig {
 
     /// Gemma's network over its words: a gate of GELU, norms stored as differences from 1, words that enter times the root of
     /// the width, and the table of words as output head.
-    #[must_use]
     pub fn shape(&self) -> WordShape {
         let &Self { n_layers, n_heads, d_model, d_head, d_ffn, norm_eps, .. } = self;
         let activation = Activation::GeluTanh;
@@ -82,7 +79,6 @@ impl LiquidConfig {
     }
 
     /// The same as its heads, whose layers are LLaMA's, have to know it.
-    #[must_use]
     pub fn headed(&self) -> Headed {
         let more = json!({ "rope_theta": self.rope_base });
         let WordShape { stack, n_words, n_codes, .. } = self.shape();

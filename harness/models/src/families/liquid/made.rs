@@ -22,9 +22,6 @@ pub static TOKENIZER: &[u8] = include_bytes!("../../../weights/toy/liquid-tokeni
 impl Liquid {
     /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`; at toy width with
     /// `narrow` codes along an edge of the picture, where that is given.
-    ///
-    /// # Errors
-    /// None in practice: its parameters are made, not read.
     pub fn made(
         model: &'static Entry,
         narrow: Option<i64>,

@@ -45,9 +45,6 @@ pub struct Liquid {
 
 impl Liquid {
     /// Reads published weights, found in `places`; the transformer runs in `kind`.
-    ///
-    /// # Errors
-    /// Absent or damaged weights.
     pub fn open(
         which: &LiquidWeights,
         places: &Places,
@@ -78,9 +75,6 @@ impl Liquid {
     }
 
     /// The model that the runner takes, its codes decoded on `device`.
-    ///
-    /// # Errors
-    /// A codebook or an embedding with an entry that is not finite.
     pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
         let Self { name, config, network, prompt, vqgan, heads, weights } = self;
         let model = WordModel {

@@ -24,9 +24,6 @@ const BEGIN: &str = "<bos>";
 const PADDING: &str = "<pad>";
 
 /// The word of every code: the codes stand behind all words of the tokenizer, in their order.
-///
-/// # Errors
-/// A tokenizer behind whose words the model has no room for its codes, or more than that.
 pub(super) fn words_of_codes(text: &TextTokenizer, config: &LiquidConfig) -> Result<Vec<i64>, LoadError> {
     let first = text.n_words();
     let &LiquidConfig { n_words, n_vocab, .. } = config;
@@ -43,9 +40,6 @@ pub struct LiquidPrompt(WordPrompt);
 
 impl LiquidPrompt {
     /// The format of the model `name`.
-    ///
-    /// # Errors
-    /// A tokenizer without the words that every prompt has.
     pub(super) fn new(
         name: &'static str,
         config: &LiquidConfig,
@@ -56,9 +50,6 @@ impl LiquidPrompt {
     }
 
     /// The words before an image of `caption` and, where `guided`, those without it.
-    ///
-    /// # Errors
-    /// A caption that the tokenizer cannot split, or one that is too long.
     pub fn rows(&self, caption: &str, guided: bool) -> Result<PromptRows, ModelError> {
         let mut texts = vec![format!("{caption}{REQUEST}{IMAGE}")];
         if guided {

@@ -31,7 +31,6 @@ pub enum Condition {
 
 impl Condition {
     /// Slots before the image.
-    #[must_use]
     pub fn n_slots(self) -> i64 {
         match self {
             Self::Class { .. } => 1,
@@ -69,25 +68,21 @@ impl LlamaGenConfig {
     ///
     /// # Panics
     /// As [`sizes_of`].
-    #[must_use]
     pub fn of(model: &Entry) -> Self {
         sizes_of(model)
     }
 
     /// Tokens of an image.
-    #[must_use]
     pub const fn n_tokens(&self) -> i64 {
         self.grid * self.grid
     }
 
     /// Width of a head.
-    #[must_use]
     pub const fn d_head(&self) -> i64 {
         self.d_model / self.n_heads
     }
 
     /// The sizes of its stack.
-    #[must_use]
     pub const fn stack(&self) -> StackShape {
         let &Self { d_model, n_heads, d_ffn, n_layers, norm_eps, .. } = self;
         let layer = LayerShape {

@@ -33,7 +33,6 @@ const MAX_POSITIONS: i64 = 2048;
 const INPUT_TYPES: [(i64, &str); 2] = [(256, "t2i"), (1024, "t2i2")];
 
 /// What LANTERN's heads for a LlamaGen of these sizes are like; `norm_eps` is in the `config.json` beside a head.
-#[must_use]
 pub fn drafter_config(config: &LlamaGenConfig, norm_eps: f64) -> EagleConfig {
     EagleConfig {
         bias: true,

@@ -37,9 +37,6 @@ static TEXT_TOKENIZER: &[u8] = include_bytes!("../../../weights/toy/t5-tokenizer
 impl LlamaGen {
     /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`; at toy width with
     /// `narrow` tokens along an edge of the picture, where that is given.
-    ///
-    /// # Errors
-    /// None in practice: its parameters are made, not read.
     pub fn made(
         model: &'static Entry,
         narrow: Option<i64>,

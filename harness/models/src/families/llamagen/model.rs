@@ -46,9 +46,6 @@ pub struct LlamaGen {
 
 impl LlamaGen {
     /// Reads published weights, found in `places`; the transformer runs in `kind`.
-    ///
-    /// # Errors
-    /// Absent or damaged weights.
     pub fn open(
         which: &LlamaGenWeights,
         places: &Places,
@@ -86,9 +83,6 @@ impl LlamaGen {
     }
 
     /// The model that the runner takes, its codes decoded on `device`.
-    ///
-    /// # Errors
-    /// A codebook or an embedding with an entry that is not finite.
     pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
         let Self { name, network, vq, captions, heads, mut weights } = self;
         weights.extend(heads.weights);
@@ -122,9 +116,6 @@ impl LlamaGen {
 }
 
 /// What `model` leaves out of long captions, without its network; `None` where it takes none.
-///
-/// # Errors
-/// A text tokenizer that is absent or damaged.
 pub fn cut(model: &'static Entry, is_made: bool, places: &Places) -> Result<Option<PromptCut>, ModelError> {
     let Condition::Caption { n_slots, .. } = LlamaGenConfig::of(model).condition else { return Ok(None) };
     let tokenizer = if is_made {

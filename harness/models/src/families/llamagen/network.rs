@@ -28,13 +28,11 @@ pub enum LlamaGenNames {
 
 impl LlamaGenNames {
     /// The layout of a file, by the name of its token table.
-    #[must_use]
     pub fn of_file(has: impl Fn(&str) -> bool) -> Self {
         if has("model.embed_tokens.weight") { Self::HuggingFace } else { Self::Original }
     }
 
     /// Whether a published file has the tensor `name` beside its parameters: tables that are computed.
-    #[must_use]
     pub fn is_computed(name: &str) -> bool {
         name.rsplit('.').next() == Some("freqs_cis")
     }
@@ -107,9 +105,6 @@ pub struct LlamaGenNetwork {
 
 impl LlamaGenNetwork {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(
         source: &mut dyn ParamSource,
         config: &LlamaGenConfig,
@@ -131,9 +126,6 @@ impl LlamaGenNetwork {
     }
 
     /// The tensors that a file of this layout must hold.
-    ///
-    /// # Errors
-    /// None in practice: nothing is read.
     pub fn expected(config: &LlamaGenConfig, names: LlamaGenNames) -> Result<Vec<Expected>, LoadError> {
         let one = LlamaGenConfig { n_layers: 1, ..*config };
         let listed = inventory(|source| Self::new(source, &one, names))?;
@@ -141,13 +133,11 @@ impl LlamaGenNetwork {
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &LlamaGenConfig {
         &self.config
     }
 
     /// The transformer that makes the features.
-    #[must_use]
     pub fn backbone(&self) -> &Rc<ImageLlama> {
         &self.backbone
     }
@@ -185,7 +175,6 @@ impl LlamaGenNetwork {
     }
 
     /// Element kind of the weights.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.backbone.token_table().kind()
     }

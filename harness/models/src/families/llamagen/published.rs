@@ -27,7 +27,6 @@ impl LlamaGenWeights {
     ///
     /// # Panics
     /// If `model` is none of the family, which the tests of the catalog's files exclude.
-    #[must_use]
     pub fn of(model: &'static Entry) -> Self {
         Self {
             name: &model.name,

@@ -37,9 +37,6 @@ pub struct TinyBackbone {
 
 impl TinyBackbone {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource, config: &TargetConfig) -> Result<Self, LoadError> {
         let d = config.d_model;
         let unit = Init::Normal(0.5);
@@ -73,7 +70,6 @@ impl TinyBackbone {
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &TargetConfig {
         &self.config
     }
@@ -103,7 +99,6 @@ impl TinyBackbone {
 
     /// The same with the residual stream as it enters each of `layers` (0-based, ascending), all with rows as in
     /// [`TinyBackbone::features`].
-    #[must_use]
     pub fn features_tapped(&self, words: &Tensor, tokens: &Tensor, layers: &[usize]) -> Tapped {
         let n_tokens = tokens.size()[1];
         let prefix = self.config.caption_len;
@@ -132,7 +127,6 @@ impl TinyBackbone {
     }
 
     /// Rotary rows of the image tokens `from..from + n` (0-based in the image).
-    #[must_use]
     pub fn image_rotary(&self, from: i64, n: i64) -> Rotary {
         let at = self.config.caption_len + from;
         self.rotary.narrow(at, n).to_kind(self.tokens.kind())

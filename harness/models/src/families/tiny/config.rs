@@ -50,7 +50,6 @@ pub struct TargetConfig {
 
 impl TargetConfig {
     /// Tokens of an image.
-    #[must_use]
     pub fn n_tokens(&self) -> i64 {
         self.grid * self.grid
     }

@@ -79,9 +79,6 @@ pub type CaptionEncoder = Box<dyn Fn(&str) -> Result<Vec<u16>, String>>;
 const NULL_WORD: i64 = 1;
 
 /// The model of the weights in the binary; the transformer runs in `kind`, the picture decoder in f32.
-///
-/// # Errors
-/// Weights in the binary that do not have the tensors of the network.
 pub fn embedded(kind: Kind, device: Device, encode: CaptionEncoder) -> Result<LoadedModel, LoadError> {
     let _guard = tch::no_grad_guard();
     let mut weights = Vec::new();

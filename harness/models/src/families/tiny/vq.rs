@@ -27,9 +27,6 @@ pub struct Vq {
 
 impl Vq {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource, config: &VqConfig) -> Result<Self, LoadError> {
         let [low, high] = config.d_decoder;
         let pixels = 3 * config.patch * config.patch;
@@ -101,7 +98,6 @@ impl Vq {
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &VqConfig {
         &self.config
     }

@@ -101,10 +101,6 @@ struct Deaths {
 
 impl LocalRun<'_> {
     /// Runs `shards` to their end, `n_workers` at a time.
-    ///
-    /// # Errors
-    /// A worker that cannot start, or that ends with a failure which another attempt would repeat;
-    /// [`RunError::Interrupted`] or [`RunError::Aborted`] on request. No worker is left behind.
     fn work(&self, shards: impl Iterator<Item = u32>, n_workers: usize) -> Result<(), RunError> {
         let gpus = &self.settings.gpus;
         let n_workers = if gpus.is_empty() { n_workers } else { n_workers.min(gpus.len()) };

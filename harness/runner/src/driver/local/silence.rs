@@ -42,9 +42,6 @@ pub(super) struct Silence<'r> {
 
 impl<'r> Silence<'r> {
     /// Over none yet.
-    ///
-    /// # Errors
-    /// A time of the lease that is none.
     pub(super) fn of(run: &'r RunDir) -> Result<Self, RunError> {
         Ok(Self { run, lease: lease()?, longest: None, looked: Instant::now(), workers: BTreeMap::new() })
     }

@@ -112,7 +112,6 @@ fn of_python(pattern: &str) -> String {
 }
 
 /// `text` in the form that the encoder was trained on.
-#[must_use]
 pub fn clean_caption(text: &str) -> String {
     pass(&pass(text))
 }

@@ -84,9 +84,6 @@ pub struct T5Encoder {
 
 impl T5Encoder {
     /// Reads or makes the parameters.
-    ///
-    /// # Errors
-    /// As the source.
     pub fn new(source: &mut dyn ParamSource, config: &T5Config) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
         let words = source.param("shared.weight", &[config.n_words, config.d_model], Init::Normal(1.0))?;
@@ -102,21 +99,16 @@ impl T5Encoder {
     }
 
     /// The tensors that a file must hold.
-    ///
-    /// # Errors
-    /// None in practice: nothing is read.
     pub fn expected(config: &T5Config) -> Result<Vec<Expected>, LoadError> {
         inventory(|source| Self::new(source, config).map(|_| ()))
     }
 
     /// Whether a published file has the tensor `name` for another purpose: the decoder, or the words once more.
-    #[must_use]
     pub fn is_not_of_the_encoder(name: &str) -> bool {
         name.starts_with("decoder.") || ["lm_head.weight", "encoder.embed_tokens.weight"].contains(&name)
     }
 
     /// The sizes it was built with.
-    #[must_use]
     pub fn config(&self) -> &T5Config {
         &self.config
     }
@@ -144,7 +136,6 @@ impl T5Encoder {
 
 /// The bucket of a distance, positive to the right: half of the buckets for each direction, of which half are exact
 /// and the others grow by a constant factor.
-#[must_use]
 pub fn bucket(distance: i64, n_buckets: i64, max_distance: i64) -> i64 {
     let n_each = n_buckets / 2;
     let n_exact = n_each / 2;

@@ -45,7 +45,6 @@ pub struct FeatureStore {
 impl FeatureStore {
     /// Below `cache`, apart for every encoder (`digests` of its weights and of its tokenizer, its configuration) and
     /// every kind. Below that, apart for every number of slots: it says where a long caption is cut.
-    #[must_use]
     pub fn new(cache: &Path, digests: &[String], config: &T5Config, kind: Kind) -> Self {
         let digest = blake3::hash(format!("{} {config:?}", digests.join(" ")).as_bytes()).to_hex();
         Self { folder: cache.join("captions").join(format!("{}-{kind:?}", &digest[..16])), kind }
@@ -89,21 +88,16 @@ pub struct CaptionFeatures {
 
 impl CaptionFeatures {
     /// Features by `encoder`, kept in `store` too if there is one.
-    #[must_use]
     pub fn new(tokenizer: TextTokenizer, encoder: T5Encoder, store: Option<FeatureStore>) -> Self {
         Self { tokenizer: Rc::new(tokenizer), encoder, store, held: RefCell::default() }
     }
 
     /// How many words of a caption are left out where it is cut to `n_slots` with its end.
-    #[must_use]
     pub fn cut(&self, n_slots: i64) -> PromptCut {
         cut_of(self.tokenizer.clone(), n_slots)
     }
 
     /// The features of `caption`, cleaned and cut to `n_slots` words with its end, `[n, d]`.
-    ///
-    /// # Errors
-    /// A caption that the tokenizer cannot split, or a folder that cannot be written.
     pub fn of(&self, caption: &str, n_slots: i64) -> Result<Rc<Tensor>, CaptionError> {
         let key = (clean_caption(caption), n_slots);
         if let Some(held) = self.held.borrow().get(&key) {
