@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use specimen_stats::gaussian::Gaussian;
-use specimen_stats::npy_write::write_npy_bytes;
 use specimen_stats::npz::Packing;
 use specimen_stats::statistic::Statistic;
 use specimen_stats::statistics_file::{Origin, write_features, write_statistics};

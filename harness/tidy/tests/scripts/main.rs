@@ -5,6 +5,7 @@
 mod sandbox;
 mod torch;
 
+mod code_count;
 mod cuda_graphs_script;
 mod libtorch_script;
 mod libtorch_wheels;
