@@ -69,12 +69,9 @@ pub enum Command {
     Status(cmd::status::StatusArgs),
     /// Merge the shards of a run; checks that every item is there once, with its digest
     Merge(cmd::merge::MergeArgs),
-    /// Check every digest of a run, and every image against its record
+    /// Check every digest of a run, and every image against its record; with --deep all that follows from its rows
+    #[cfg(feature = "torch")]
     Verify(cmd::verify::VerifyArgs),
-    /// Check a run that you were given: digests, plan, rows, summary and protocols, and random images made again
-    Check(cmd::check::CheckArgs),
-    /// Generate some images of a run again and compare their tokens and pixels
-    Replay(cmd::replay::ReplayArgs),
     /// Score the images of a run again, or under further protocols
     Score(cmd::score::ScoreArgs),
     /// Import images of another program as a run, with a table of their times

@@ -96,10 +96,14 @@ fn kind_of_panic(payload: &(dyn Any + Send), console: &Console) -> FailureKind {
 }
 
 /// Subcommands of the last release that are gone, with what to use.
-const GONE: [(&str, &str); 1] = [(
-    "bench-device",
-    "`costs --made --model A,B --out DIR` times several models and writes the page of all",
-)];
+const GONE: [(&str, &str); 3] = [
+    ("bench-device", "`costs --made --model A,B --out DIR` times several models and writes the page of all"),
+    (
+        "check",
+        "`verify --deep RUN` checks a run that you were given, with `--replay N` images made again too",
+    ),
+    ("replay", "`verify RUN --replay N` makes images again, N chosen at random"),
+];
 
 /// The error with what to use in place of a subcommand that is gone, or with the nearest one, where it is about one that is
 /// unknown: `help` gives none.
@@ -240,7 +244,7 @@ mod tests {
         }
         let table = said("specimen reproduce cascade table1");
         assert!(table.contains("tip: a table of a paper is one word: `cascade:table1`"), "{table}");
-        assert!(!said("specimen check a --seed 3").contains("--set"));
+        assert!(!said("specimen verify a --seed 3").contains("--set"));
     }
 
     #[test]

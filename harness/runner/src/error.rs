@@ -147,16 +147,6 @@ pub enum RunError {
     /// Asked to stop at once.
     #[error("aborted; images that were finished are kept, continue with --resume")]
     Aborted,
-    /// A record that is not what its item gives when it is made again.
-    #[error("{n_different} of {n} records differ from what their items give now; the first is {first}")]
-    Replay {
-        /// Records that differ.
-        n_different: usize,
-        /// Records compared.
-        n: usize,
-        /// Key of the first.
-        first: String,
-    },
     /// A worker ended before its shard was done.
     #[error(
         "the worker of shard {shard} ended with {status} before its shard was done: {why}; its log: {log}"
@@ -254,7 +244,6 @@ impl Failure for RunError {
             Self::Failed { .. } | Self::FailedFast { .. } => FailureKind::Failed,
             Self::Interrupted => FailureKind::Interrupted,
             Self::Aborted => FailureKind::Aborted,
-            Self::Replay { .. } => FailureKind::Mismatch,
             Self::Worker { code, .. } => FailureKind::of_exit_code(*code),
             Self::GivenUp { code: None, .. } => FailureKind::Environment,
             Self::GivenUp { code, .. } => FailureKind::of_exit_code(*code),

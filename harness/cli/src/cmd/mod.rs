@@ -1,7 +1,6 @@
 //! The subcommands, one file each.
 
 pub(crate) mod byte_progress;
-pub(crate) mod check;
 pub(crate) mod cite;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -29,7 +28,6 @@ pub(crate) mod schema;
 pub(crate) mod setting_args;
 pub(crate) mod specs;
 pub(crate) mod stats;
-pub(crate) mod verify;
 
 pub(crate) mod costs;
 mod costs_page;
@@ -45,7 +43,7 @@ pub(crate) mod merge;
 mod plan_training;
 pub(crate) mod quickstart;
 pub(crate) mod rehearse;
-pub(crate) mod replay;
+#[cfg(feature = "torch")]
 mod rerun;
 pub(crate) mod run;
 pub(crate) mod score;
@@ -55,6 +53,8 @@ pub(crate) mod status;
 pub(crate) mod train;
 pub(crate) mod train_drafter;
 pub(crate) mod tune;
+#[cfg(feature = "torch")]
+pub(crate) mod verify;
 
 use crate::{args::Command, console::Console};
 
@@ -69,9 +69,9 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Generate(args) => generate::generate(args, console),
         Command::Status(args) => status::status(args, console),
         Command::Merge(args) => merge::merge(args, console),
+        #[cfg(feature = "torch")]
         Command::Verify(args) => verify::verify(args, console),
-        Command::Check(args) => check::check(args, console),
-        Command::Replay(args) => replay::replay(args, console),
+        #[cfg(feature = "torch")]
         Command::Score(args) => score::score(args, console),
         Command::Import(args) => import::import(args, console),
         Command::ImportScores(args) => import_scores::import_scores(args, console),

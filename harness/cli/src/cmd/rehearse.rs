@@ -85,7 +85,7 @@ Models with published weights are narrow networks here: same family, tokens and 
 models are themselves. Networks of metrics that are not on this machine get made weights.
 The list at the end decides the exit code: 3 a refused cell, else 4 a missing file, else 5 a cell, metric, diagnostic or \
 model at full width that failed, else 6 too little memory or disk space, else 1 a claim that no run of this spec can decide; 0 for an empty list.
-The folder is no run of the spec: report, records, compare, gate, reproduce, score, grid, check, cite and export \
+The folder is no run of the spec: report, records, compare, gate, reproduce, score, grid, verify --deep, cite and export \
 refuse it.";
 
 /// A rehearsal under way.

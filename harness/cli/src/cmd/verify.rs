@@ -1,29 +1,54 @@
-//! `specimen verify`: everything of a run that can be checked against a digest, a plan or a record. All that is
-//! wrong is listed, not only the first.
+//! `specimen verify`: everything of a run that can be checked against a digest, a plan or a record. With `--deep` also
+//! whether it is what it says: what follows from its rows, computed again. With `--replay` images are made again. All that
+//! is wrong is listed, not only the first.
 
 use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use specimen_record::{RunDir, Verified, verify_run};
+use specimen_decode::rng::{Purpose, Uniforms};
+use specimen_experiments::{bundled::BUNDLED, parse::SpecText};
+use specimen_foundation::failure::FailureKind;
+use specimen_record::{
+    Manifest, Record, RunDir, Summary, compare_json, described, read_document, verify_run,
+};
+use specimen_runner::{
+    images::replay::{Replay, Replayed},
+    process::stop_request::StopRequest,
+    recheck::recheck,
+};
 
 use crate::{
     args::Format,
     console::{Console, answer, answer_json},
-    seal_check,
+    exit::{CliError, kind_of},
+    provenance::sources,
+    seal_check::{refusal, refuse_rehearsal},
+    spec_args::data_root,
 };
 
-/// Arguments of `specimen verify`.
+/// What to check.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Folder of the run
     pub run: PathBuf,
+    /// For a run that you were given: compute again what follows from its rows (plan, summary, manifest, protocols). A run
+    /// that is not at its end fails then
+    #[arg(long)]
+    pub deep: bool,
+    /// Make this many images again, chosen at random, and compare tokens and pixels
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub replay: u32,
+    /// Seed of that choice
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "replay")]
+    pub seed: u64,
 }
 
 /// The answer, as `--format json` prints it.
 #[derive(Serialize)]
 struct Answer {
     schema: u32,
+    pass: bool,
     n_planned: u64,
     n_records: u64,
     n_images: u64,
@@ -35,44 +60,176 @@ struct Answer {
     torn: Vec<String>,
     /// Files that a dead process left under way.
     unfinished: Vec<String>,
+    /// Images that were made again.
+    n_replayed: usize,
+    seed: u64,
+    /// All that is wrong, each with its file.
     complaints: Vec<String>,
+    /// What could not be checked here, and why.
+    not_checked: Vec<String>,
+    /// What a reader should know and that is not wrong.
+    notes: Vec<String>,
 }
 
 /// Checks, and says what was checked. Any complaint is an error with code 4.
 pub(crate) fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
-    let found = verify_run(&run);
-    let complaints: Vec<String> = found.complaints.iter().map(ToString::to_string).collect();
-    let torn: Vec<String> = found.torn.iter().map(ToString::to_string).collect();
-    let unfinished: Vec<String> = found.unfinished.iter().map(|path| path.display().to_string()).collect();
-    match console.format() {
-        Format::Json => answer_json(&Answer {
-            schema: 1,
-            n_planned: found.n_planned,
-            n_records: found.n_records,
-            n_images: found.n_images,
-            n_finished_shards: found.n_finished,
-            sealed: found.sealed,
-            has_checksums: found.has_checksums,
-            result_digest: found.result_digest.as_ref().map(ToString::to_string),
-            torn: torn.clone(),
-            unfinished: unfinished.clone(),
-            complaints: complaints.clone(),
-        })?,
-        Format::Human => answer(&human(&found, &torn, &unfinished, &complaints))?,
+    if args.deep {
+        refuse_rehearsal(&run)?;
     }
-    match found.complaints.is_empty() {
-        true => Ok(()),
-        false => Err(seal_check::refusal(&run, &found.complaints).into()),
+    let verified = verify_run(&run);
+    let mut found = Answer {
+        schema: 1,
+        pass: false,
+        n_planned: verified.n_planned,
+        n_records: verified.n_records,
+        n_images: verified.n_images,
+        n_finished_shards: verified.n_finished,
+        sealed: verified.sealed,
+        has_checksums: verified.has_checksums,
+        result_digest: verified.result_digest.as_ref().map(ToString::to_string),
+        torn: verified.torn.iter().map(ToString::to_string).collect(),
+        unfinished: verified.unfinished.iter().map(|path| path.display().to_string()).collect(),
+        n_replayed: 0,
+        seed: args.seed,
+        complaints: verified.complaints.iter().map(ToString::to_string).collect(),
+        not_checked: Vec::new(),
+        notes: Vec::new(),
+    };
+    if args.deep {
+        deep(args, &run, &mut found);
+    }
+    match replay(args, &run, &mut found, console) {
+        Err(why) if matches!(kind_of(&why), FailureKind::Interrupted | FailureKind::Aborted) => {
+            return Err(why);
+        }
+        Err(why) => found.not_checked.push(format!("the images: {why:#}")),
+        Ok(()) => {}
+    }
+    found.pass = found.complaints.is_empty();
+    match console.format() {
+        Format::Json => answer_json(&found)?,
+        Format::Human => answer(&human(&found))?,
+    }
+    if !verified.complaints.is_empty() {
+        return Err(refusal(&run, &verified.complaints).into());
+    }
+    match found.complaints.as_slice() {
+        [] => Ok(()),
+        [first, rest @ ..] => {
+            let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+            Err(CliError::Missing(format!("{}: not as it says: {first}{more}", args.run.display())).into())
+        }
     }
 }
 
-fn human(found: &Verified, torn: &[String], unfinished: &[String], complaints: &[String]) -> String {
+/// Computes again what follows from the rows of the run.
+fn deep(args: &VerifyArgs, run: &RunDir, found: &mut Answer) {
+    if !found.sealed {
+        let root = run.root().display();
+        found.complaints.push(format!("{root}: the run is not sealed, so it is not at its end"));
+    }
+    match recheck(run, data_root().as_ref(), &sources()) {
+        Ok(again) => {
+            found.complaints.extend(again.complaints);
+            found.not_checked.extend(again.not_checked);
+        }
+        Err(why) if found.complaints.is_empty() => found.complaints.push(why.to_string()),
+        // What is damaged has been said; what was to be computed from it is not known.
+        Err(why) => found.not_checked.push(format!("summary, metrics and claims: {why}")),
+    }
+    if args.replay == 0 {
+        let summary: Option<Summary> = read_document(&run.summary()).ok();
+        let is_made_here = summary.is_none_or(|all| all.cells.iter().any(|cell| cell.origin.is_none()));
+        let why = match is_made_here {
+            true => "the images: give --replay N to make some again",
+            false => "the images: they were made elsewhere, so nothing here makes them again",
+        };
+        found.not_checked.push(why.to_owned());
+    }
+    let report = run.root().join("report");
+    if report.exists() {
+        let how = "it is drawn from what was checked: draw it again with `specimen report`";
+        found.not_checked.push(format!("{}: {how}", report.display()));
+    }
+    found.notes.extend(beside_bundled(run));
+}
+
+/// Makes images of the run again.
+fn replay(args: &VerifyArgs, run: &RunDir, found: &mut Answer, console: &Console) -> anyhow::Result<()> {
+    if args.replay == 0 {
+        return Ok(());
+    }
+    let stop = StopRequest::on_signals()?;
+    specimen_weights::use_threads(1);
+    let mut replay = Replay::open(run, data_root())?;
+    let records = replay.records()?;
+    for record in at_random(args.replay, args.seed, &replay, &records)? {
+        stop.check()?;
+        let outcome = replay.again(record)?;
+        console.detail(words(&outcome));
+        found.n_replayed += 1;
+        if outcome.err.is_some() {
+            found.not_checked.push(words(&outcome));
+        } else if !outcome.is_same() {
+            found.complaints.push(words(&outcome));
+        }
+    }
+    Ok(())
+}
+
+/// The first `n` of a shuffle of all records that can be made again.
+fn at_random<'r>(
+    n: u32,
+    seed: u64,
+    replay: &Replay<'_>,
+    records: &'r [Record],
+) -> anyhow::Result<Vec<&'r Record>> {
+    let lot = Uniforms::new(seed);
+    let mut order: Vec<&Record> = records.iter().filter(|record| replay.is_made_here(record)).collect();
+    if order.is_empty() {
+        return Err(CliError::Usage("no image of the run was made by this program".to_owned()).into());
+    }
+    let n = (n as usize).min(order.len());
+    for at in 0..n {
+        let left = (order.len() - at) as f64;
+        let draw = (lot.uniform(Purpose::Init, 0, at as u32) * left) as usize;
+        order.swap(at, at + draw);
+    }
+    order.truncate(n);
+    Ok(order)
+}
+
+fn words(outcome: &Replayed) -> String {
+    let key = &outcome.key;
+    // As tables spell it: `casc[tau_pos=0.85]/3/0`.
+    let key = format!("{}/{}/{}", key.cell(), key.prompt_id(), key.sample());
+    match (&outcome.err, outcome.first_different_token) {
+        (Some(why), _) => format!("{key}: not made: {why}"),
+        (None, Some(at)) => format!("{key}: token {at} differs"),
+        (None, None) if !outcome.same_pixels => format!("{key}: same tokens, other pixels"),
+        (None, None) => format!("{key}: same tokens, same pixels"),
+    }
+}
+
+/// How the spec of the run differs from the one of this name in the program; `None` where there is none, or it is the same.
+fn beside_bundled(run: &RunDir) -> Option<String> {
+    let manifest: Manifest = read_document(&run.manifest()).ok()?;
+    let of_name = |text: &str| {
+        let spec = SpecText::parse("a spec of the program", text).ok()?.resolve().ok()?;
+        (spec.name == manifest.name).then(|| serde_json::to_value(&spec).unwrap_or_default())
+    };
+    let bundled = BUNDLED.iter().find_map(|spec| of_name(spec.text))?;
+    let differences = described(&compare_json(&bundled, &manifest.spec))?;
+    Some(format!("it differs from this program's spec `{}`: {differences}", manifest.name))
+}
+
+fn human(found: &Answer) -> String {
     let mut text = String::new();
     let mut say = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
     say(format!("items    {}, {} of them with a record", found.n_planned, found.n_records));
     say(format!("images   {} files of all attempts have the pixels of their record", found.n_images));
-    say(format!("shards   {} finished", found.n_finished));
+    say(format!("shards   {} finished", found.n_finished_shards));
     if let Some(digest) = &found.result_digest {
         let of = if found.sealed { "" } else { ", of the run as it was merged last" };
         say(format!("result   {digest}{of}"));
@@ -83,18 +240,24 @@ fn human(found: &Verified, torn: &[String], unfinished: &[String], complaints: &
         say("note     an earlier version sealed the run without checksums: traces and timings were read and not compared"
             .to_owned());
     }
-    for path in unfinished {
+    if found.n_replayed > 0 {
+        say(format!("replay   {} images made again, chosen with seed {}", found.n_replayed, found.seed));
+    }
+    for path in &found.unfinished {
         say(format!("left     {path}: a process died while it wrote this; `run --resume` removes it"));
     }
-    torn.iter().for_each(|torn| say(format!("torn     {torn}")));
-    complaints.iter().for_each(|complaint| say(format!("wrong    {complaint}")));
-    match (complaints.is_empty(), found.sealed) {
-        (false, _) => {}
-        (true, true) => say("nothing is wrong".to_owned()),
-        (true, false) => say(
-            "nothing that is here is wrong; the rest is not made, or not merged: `run --resume` (of an import: `score`) ends it, and `check` fails until then"
-                .to_owned(),
-        ),
+    found.torn.iter().for_each(|torn| say(format!("torn     {torn}")));
+    found.notes.iter().for_each(|note| say(format!("note     {note}")));
+    found.not_checked.iter().for_each(|what| say(format!("unknown  {what}")));
+    found.complaints.iter().for_each(|complaint| say(format!("wrong    {complaint}")));
+    say(match (found.pass, found.sealed) {
+        (false, _) => "fail",
+        (true, true) => "pass: nothing that was checked is wrong",
+        (true, false) => {
+            "nothing that is here is wrong; the rest is not made, or not merged: `run --resume` (of an import: `score`) ends it, \
+             and `verify --deep` fails until then"
+        }
     }
+    .to_owned());
     text
 }

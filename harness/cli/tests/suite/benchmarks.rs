@@ -121,7 +121,7 @@ fn geneval_scores_come_back_with_intervals_and_the_run_is_sealed_as_before() {
     let why = metrics_of(&desk, "sd-chain2")["geneval-overall"]["why"].as_str().unwrap().to_owned();
     assert!(why.contains("no scores were imported") && why.contains("--for geneval"), "{why}");
     desk.succeeds(&["verify", "run"]);
-    let checked = desk.succeeds(&["check", "run"]).out;
+    let checked = desk.succeeds(&["verify", "--deep", "run"]).out;
     assert!(checked.contains("pass"), "{checked}");
 
     // The other cell: its difference from the baseline is that of the means of the tasks.
@@ -159,7 +159,7 @@ fn geneval_scores_come_back_with_intervals_and_the_run_is_sealed_as_before() {
         4,
         &["metrics/geneval-overall/ar.json", "as they were sealed"],
     );
-    desk.fails(&["check", "run"], 4, &["geneval-overall"]);
+    desk.fails(&["verify", "--deep", "run"], 4, &["geneval-overall"]);
     let said = desk.succeeds(&["score", "run"]).err;
     assert!(said.contains("bring its scores back with `specimen import-scores`"), "{said}");
     assert!(metrics_of(&desk, "ar")["geneval-overall"]["value"].is_null());

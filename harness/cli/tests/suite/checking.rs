@@ -1,4 +1,4 @@
-//! `specimen check`: a run passes, and one that was tampered with fails with the reason, also where the tamperer made every
+//! `specimen verify --deep`: a run passes, and one that was tampered with fails with the reason, also where the tamperer made every
 //! digest again.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -107,9 +107,9 @@ fn fails(desk: &Desk, change: impl FnOnce(&Path), more: &[&str], parts: &[&str])
     let copied = desk.path("tampered");
     copy(&desk.path("r"), &copied);
     change(&copied);
-    let ran = desk.run(&[&["check", "tampered"], more].concat());
+    let ran = desk.run(&[&["verify", "--deep", "tampered"], more].concat());
     assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
-    assert!(ran.err.contains("tampered: not as it says: "), "{}", ran.err);
+    assert!(ran.err.contains("error: tampered: "), "{}", ran.err);
     for part in parts {
         assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out);
     }
@@ -120,16 +120,16 @@ fn fails(desk: &Desk, change: impl FnOnce(&Path), more: &[&str], parts: &[&str])
 fn a_run_passes_and_its_images_are_made_again() {
     let desk = Desk::new();
     original(&desk);
-    let checked = desk.succeeds(&["check", "r", "--replay", "3", "--seed", "1"]);
+    let checked = desk.succeeds(&["verify", "--deep", "r", "--replay", "3", "--seed", "1"]);
     for part in ["12, 12 of them with a record", "3 images made again, chosen with seed 1", "\npass: "] {
         assert!(checked.out.contains(part), "{part} is not in {}", checked.out);
     }
-    let json = desk.json(&["check", "r"]);
+    let json = desk.json(&["verify", "--deep", "r"]);
     assert_eq!((json["pass"].as_bool(), json["complaints"].as_array().unwrap().len()), (Some(true), 0));
     assert!(json["notes"][0].as_str().unwrap().contains("`dataset.limit` was 24, is 4"), "{json}");
     // Resealed as it is, it passes all the same: the tool that tampers in these tests is sound.
     reseal(&desk.path("r"));
-    desk.succeeds(&["check", "r", "--replay", "1"]);
+    desk.succeeds(&["verify", "--deep", "r", "--replay", "1"]);
 }
 
 #[test]

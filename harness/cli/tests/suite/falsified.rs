@@ -1,4 +1,4 @@
-//! Every field of a finished run, changed alone and with all digests made again: `check` finds it, or it is one of those
+//! Every field of a finished run, changed alone and with all digests made again: `verify --deep` finds it, or it is one of those
 //! that nobody can find, which are listed here and on the page about handing a run on.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -196,7 +196,8 @@ fn every_field_of_a_run_that_something_contradicts_is_found() {
             // The tests are another program than the one that made the run, so only the latter can answer for itself.
             let is_of_program =
                 ["/git", "/software", "/weights"].iter().any(|field| pointer.starts_with(field));
-            let passes = || !(is_found(&run) || is_of_program && desk.run(&["check", "r"]).code == 4);
+            let passes =
+                || !(is_found(&run) || is_of_program && desk.run(&["verify", "--deep", "r"]).code == 4);
             if sealed.is_ok() && passes() {
                 let plain =
                     |part: &str| if part.parse::<u32>().is_ok() { "#".to_owned() } else { part.to_owned() };
@@ -227,7 +228,7 @@ fn digests_of_weights_that_are_part_of_the_program_are_found() {
         fs::write(&manifest, &whole).unwrap();
         change(&manifest, pointer);
         reseal(&run);
-        let said = desk.run(&["check", "r"]).out;
+        let said = desk.run(&["verify", "--deep", "r"]).out;
         assert!(
             said.contains("manifest.json: other facts follow") && said.contains("`weights."),
             "{pointer}: {said}"

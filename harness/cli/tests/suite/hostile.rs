@@ -67,8 +67,7 @@ fn hostile_prompts_are_text_in_every_answer_and_every_file() {
         &["report", "run"],
         &["report", "run", "--format", "json"],
         &["verify", "run", "--format", "json"],
-        &["replay", "run", "--random", "3", "--seed", "1"],
-        &["replay", "run", "ar/\u{1b}[2J/0"],
+        &["verify", "run", "--replay", "3", "--seed", "1", "-v"],
         &["compare", "run", "\u{1b}]0;x\u{7}"],
         &["fid", "\u{1b}[2J", "\u{9b}31m"],
         &["grid", "run"],
@@ -162,5 +161,5 @@ fn a_limit_on_the_size_of_files_ends_a_run_with_a_sentence_and_nothing_is_lost()
     assert!(said.contains("ulimit -f") && said.contains("raise the limit"), "{said}");
     let again = if desk.path("run/manifest.json").exists() { &["--resume"][..] } else { &[] };
     desk.succeeds(&[&run[..], again].concat());
-    desk.succeeds(&["check", "run"]);
+    desk.succeeds(&["verify", "--deep", "run"]);
 }

@@ -97,13 +97,16 @@ fn a_folder_with_a_table_becomes_a_run_that_every_command_takes() {
     assert_eq!(column_values(&desk, "records.csv")("tokens_digest"), [""; 6]);
     let page = fs::read_to_string(desk.path("run/report/index.html")).unwrap();
     assert!(!page.contains("blocks of") && page.contains("the reported time of the baseline"));
-    let checked = desk.succeeds(&["check", "run"]).out;
+    let checked = desk.succeeds(&["verify", "--deep", "run"]).out;
     assert!(checked.contains("nothing here makes them again") && !checked.contains("--replay"), "{checked}");
     assert!(page.contains("no common seed is known") && !page.contains("started from the same seed"));
     desk.succeeds(&["score", "run"]);
     desk.succeeds(&["grid", "run"]);
-    let replay = ["replay", "run", "--random", "2", "--seed", "1"];
-    desk.fails(&replay, 2, &["no image of the run was made by this program"]);
+    let replayed = desk.succeeds(&["verify", "run", "--replay", "2"]).out;
+    assert!(
+        replayed.contains("unknown  the images: no image of the run was made by this program"),
+        "{replayed}"
+    );
     desk.fails(
         &import(&table, &["--out", "run"]),
         2,
@@ -170,9 +173,6 @@ fn a_cell_with_brackets_and_equal_signs_is_taken_wherever_a_name_is() {
     assert!(compared.contains("are of another program's clock"), "{compared}");
     let unknown = ["compare", "run", "run", "--cell", "lantern[tau_pos=0.9]=ar"];
     desk.fails(&unknown, 2, &["no cell `lantern[tau_pos=0.9]`; it has ar, lantern[tau_pos=0.85,k=100]"]);
-    // An image that this program did not make is never made again; its key is found first.
-    desk.fails(&["replay", "run", &format!("{NAME}/0/0")], 3, &["another program made it"]);
-    desk.fails(&["replay", "run", "lantern[k=1]/0/0"], 2, &["no image of the item lantern[k=1]/0/0"]);
     let rule = "measure = \"nfe\"\nkind = \"exact\"";
     desk.file("b.rules.toml", &format!("schema = 1\n[[rule]]\ncells = [\"{NAME}\"]\n{rule}\n"));
     let gate = ["gate", "run", "--baseline", "b.json"];
@@ -295,7 +295,7 @@ fn the_prompts_of_an_import_are_checked_against_the_dataset_that_it_names() {
     let prompts = desk.path("prompts.txt").to_str().unwrap().to_owned();
     run_and_import(&desk, &["--dataset", &prompts]);
     let check = |code: i32, parts: &[&str]| {
-        let ran = desk.run(&["check", "theirs"]);
+        let ran = desk.run(&["verify", "--deep", "theirs"]);
         assert_eq!(ran.code, code, "{}{}", ran.out, ran.err);
         parts.iter().for_each(|part| assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out));
         assert!(code != 0 || !parts.is_empty() || !ran.out.contains("prompts"), "{}", ran.out);
@@ -312,7 +312,7 @@ fn the_prompts_of_an_import_are_checked_against_the_dataset_that_it_names() {
     let desk = Desk::new();
     let table = folder(&desk);
     desk.succeeds(&import(&table, &["--out", "run"]));
-    let said = desk.succeeds(&["check", "run"]).out;
+    let said = desk.succeeds(&["verify", "--deep", "run"]).out;
     assert!(said.contains("the prompts: the images were imported without --dataset"), "{said}");
     // A text that is not the dataset's would never pass.
     let other = desk.file("other.txt", "one\ntwo\nthree\n");

@@ -62,7 +62,7 @@ fn changed_rows_of_an_open_shard_are_not_sealed_and_their_shard_is_made_again() 
     desk.fails(&arguments(), 4, &["`emitted` is 99"]);
     fs::remove_dir_all(run.join("shards/0")).unwrap();
     desk.succeeds(&arguments());
-    desk.succeeds(&["check", "r"]);
+    desk.succeeds(&["verify", "--deep", "r"]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_lease_that_cannot_be_read_is_made_again_and_nothing_is_lost() {
         resumed.err
     );
     assert!(resumed.err.contains("6 of 6 images are there"), "{}", resumed.err);
-    desk.succeeds(&["check", "r"]);
+    desk.succeeds(&["verify", "--deep", "r"]);
 }
 
 #[test]

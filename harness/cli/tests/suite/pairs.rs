@@ -179,7 +179,7 @@ fn run_of_pairs(desk: &Desk, cells: &str, more: &[&str]) -> Value {
     let args = ["run", &spec, "--limit", "2", "--out", "run", "-q", "--set", &cells, "--set", &metrics];
     desk.succeeds(&[&args[..], &["--set", "model.dtype=\"f32\""], more].concat());
     desk.succeeds(&["verify", "run"]);
-    let checked = desk.run(&["check", "run"]);
+    let checked = desk.run(&["verify", "--deep", "run"]);
     assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
     serde_json::from_slice(&fs::read(desk.path("run/merged/summary.json")).unwrap()).unwrap()
 }
@@ -315,7 +315,7 @@ fn a_relaxed_method_has_images_of_its_own() {
     let changed = fs::read_to_string(&file).unwrap().replace(label, "skimage@0123456789ab");
     fs::write(&file, changed).unwrap();
     reseal(&desk.path("run"));
-    let ran = desk.run(&["check", "run"]);
+    let ran = desk.run(&["verify", "--deep", "run"]);
     assert!(ran.code == 4 && ran.out.contains("`protocol`: expected skimage@"), "{}", ran.out);
 }
 

@@ -189,7 +189,7 @@ fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
     desk.succeeds(&["verify", "run"]);
 
     // Changed values are found though every digest is made again.
-    desk.succeeds(&["check", "run"]);
+    desk.succeeds(&["verify", "--deep", "run"]);
     let file = run.join("metrics/fid%3Anarrow/sd-chain2.json");
     let whole = fs::read_to_string(&file).unwrap();
     let digest = fid["protocol"].as_str().unwrap().rsplit('@').next().unwrap();
@@ -201,7 +201,7 @@ fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
     ] {
         fs::write(&file, change(&whole)).unwrap();
         reseal(&run);
-        let ran = desk.run(&["check", "run"]);
+        let ran = desk.run(&["verify", "--deep", "run"]);
         assert!(ran.code == 4 && ran.out.contains(expected), "{expected}: {}", ran.out);
     }
 }
@@ -238,7 +238,7 @@ fn a_run_that_is_continued_keeps_the_metrics_that_score_added() {
     assert_eq!(of_run("run"), of_run("whole"));
     assert_eq!((&before["n"], &of_run("run")["n"]), (&5.into(), &8.into()));
     desk.succeeds(&["verify", "run"]);
-    desk.succeeds(&["check", "run"]);
+    desk.succeeds(&["verify", "--deep", "run"]);
 
     // What cannot be computed any more is said, with the command that computes it.
     fs::rename(&weights, desk.path("away")).unwrap();

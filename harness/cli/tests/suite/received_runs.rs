@@ -65,7 +65,7 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run() {
     desk.succeeds(&["report", "r"]);
     desk.file("outside/file", "kept");
     let resume = [&run[..], &["--resume"]].concat();
-    let commands: [&[&str]; 16] = [
+    let commands: [&[&str]; 15] = [
         &["score", "r", "--metric", "target-nll"],
         &["merge", "r"],
         &resume,
@@ -76,11 +76,10 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run() {
         &["import-scores", "r", "outside/file"],
         &["gate", "r", "--baseline", "b.json", "--update-baseline", "--reason", "x"],
         &["export", "r", "--for", "mlflow", "--out", "e"],
-        &["check", "r", "--replay", "1"],
+        &["verify", "--deep", "r", "--replay", "1"],
         &["verify", "r"],
         &["status", "r"],
         &["compare", "r", "r"],
-        &["replay", "r", "ar/0/0"],
         &["cite", "r"],
     ];
     let places = [
@@ -130,5 +129,5 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run() {
         }
     }
     assert!(!desk.path("e").exists() && !desk.path("b.json").exists());
-    desk.succeeds(&["check", "r"]);
+    desk.succeeds(&["verify", "--deep", "r"]);
 }

@@ -83,7 +83,7 @@ fn a_table_at_full_size_runs_by_made_weights_and_no_command_takes_the_run_for_a_
         &["gate", "r/run", "--baseline", "b.json", "--update-baseline", "--reason", "none"],
         &["score", "r/run"],
         &["grid", "r/run"],
-        &["check", "r/run"],
+        &["verify", "--deep", "r/run"],
         &["cite", "r/run"],
         &["export", "r/run", "--for", "mlflow", "--out", "e"],
     ];
