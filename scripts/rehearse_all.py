@@ -2,9 +2,9 @@
 """Rehearses every spec of the papers and of the published models, one after the other, and prints one line each and the
 total time.
 
-    scripts/rehearse_all.py [--prompts N] [--no-full-width] [--device DEVICE] [--seconds S] [--out FOLDER] [SPEC ...]
+    scripts/rehearse_all.py [--prompts N] [--out FOLDER] [SPEC ...]
 
-Without SPEC it takes all below experiments/specs/paper and experiments/specs/real. The other options are those of
+Without SPEC it takes all below experiments/specs/paper and experiments/specs/real. The options are those of
 `specimen rehearse`. The program is `SPECIMEN_BIN`, or target/release/specimen. Findings are no failure of this script: it
 ends with 1 where a rehearsal ended without an answer.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ["refused", "missing", "failed", "too-little", "undecidable"]
 #: What an answer must name, so that a change of it is no empty column.
-PARTS = ["name", "cells", "tried", "claims", "full_width", "findings"]
+PARTS = ["name", "cells", "tried", "findings"]
 
 
 def specs():
@@ -47,13 +47,10 @@ def rehearsed(program, spec, options, out):
 def line(answer, code, seconds):
     found = Counter(finding["kind"] for finding in answer["findings"])
     ran = sum(cell["n_failed"] == 0 and cell["n_images"] > 0 for cell in answer["cells"])
-    timed = sum(width["measured"] is not None for width in answer["full_width"])
-    decidable = sum(claim["outlook"] == "decidable" for claim in answer["claims"])
     counts = ", ".join(f"{found[kind]} {kind}" for kind in [*KINDS, *sorted(set(found) - set(KINDS))] if found[kind]) or "nothing found"
     return (
-        f"{answer['name']}: {ran} of {len(answer['cells'])} cells ran, {len(answer['tried'])} metrics and diagnostics, "
-        f"{decidable} claims decidable, {timed} of {len(answer['full_width'])} models timed; {counts}; "
-        f"code {code}, {seconds:.0f} s"
+        f"{answer['name']}: {ran} of {len(answer['cells'])} cells ran, {len(answer['tried'])} metrics and diagnostics; "
+        f"{counts}; code {code}, {seconds:.0f} s"
     )
 
 
@@ -61,15 +58,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("specs", nargs="*", type=Path, metavar="SPEC")
     parser.add_argument("--prompts", metavar="N")
-    parser.add_argument("--no-full-width", action="store_true")
-    parser.add_argument("--device")
-    parser.add_argument("--seconds", metavar="S")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "rehearsals")
     args = parser.parse_args()
-    options = ["--no-full-width"] if args.no_full_width else []
-    for name in ["prompts", "device", "seconds"]:
-        if getattr(args, name) is not None:
-            options += [f"--{name}", getattr(args, name)]
+    options = [] if args.prompts is None else ["--prompts", args.prompts]
     program = os.environ.get("SPECIMEN_BIN", ROOT / "target" / "release" / "specimen")
     if not os.access(program, os.X_OK):
         sys.exit(f"{program}: no such program; `make build` makes target/release/specimen, SPECIMEN_BIN names another")

@@ -217,7 +217,7 @@ pub(crate) fn check_protocol(metric: &MetricSpec) -> anyhow::Result<()> {
 
 /// What is fetched for a metric under a protocol; `None` too where the protocol does not exist, which [`check_protocol`]
 /// reports.
-fn network_of(metric: &MetricSpec) -> Option<String> {
+pub(crate) fn network_of(metric: &MetricSpec) -> Option<String> {
     let name = metric.protocol.as_deref()?;
     match PairProtocol::is_meant(name) {
         true => PairProtocol::find(name).ok()?.recipe().network().map(str::to_owned),

@@ -184,7 +184,7 @@ def test_what_is_no_finished_run_is_refused_with_the_remedy(copy, tmp_path):
 
 def test_a_rehearsal_is_no_result(tmp_path, program):
     (tmp_path / "spec.toml").write_text(REHEARSED, encoding="utf-8")
-    program("rehearse", "spec.toml", "--no-full-width", "--out", "r", cwd=tmp_path)
+    program("rehearse", "spec.toml", "--out", "r", cwd=tmp_path)
     with pytest.raises(specimen.Error, match="this run is a rehearsal by made weights, .* `specimen run`"):
         specimen.load(tmp_path / "r" / "run")
 

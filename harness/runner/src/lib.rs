@@ -5,13 +5,13 @@
 //! phases, other programs), [`process`] (locks, requests to stop, a full disk), [`work`] (a worker: the
 //! blocks of one shard), [`driver`] (a whole run: workers, merge, scores, seal), [`slurm`] (workers on a
 //! cluster), [`score`], [`protocol_scores`], `pair_scores` and `imported_scores` (metrics of the images),
-//! [`cell_pairs`] (those of two cells, side by side), `diagnostics` (a look into a few of
-//! them), [`recheck`] (a run computed again from its rows), [`rehearsal`] (metrics and diagnostics tried one by one),
+//! [`cell_pairs`] (those of two cells, side by side), [`diagnostics`] (a look into a few of
+//! them), [`recheck`] (a run computed again from its rows),
 //! [`import`] (images made elsewhere), [`machine`] (what the manifest says of the computer),
 //! [`lossless`] (which methods sample from the target's distribution).
 
 pub mod cell_pairs;
-mod diagnostics;
+pub mod diagnostics;
 pub mod driver;
 pub mod error;
 pub mod images;
@@ -24,7 +24,6 @@ pub mod plan;
 pub mod process;
 pub mod protocol_scores;
 pub mod recheck;
-pub mod rehearsal;
 pub mod score;
 pub mod slurm;
 mod token_pairs;

@@ -37,7 +37,7 @@ pub(crate) struct Uncomputed {
 }
 
 /// The images of one cell that succeeded, with their prompts.
-pub(crate) struct CellImages<'a> {
+pub struct CellImages<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) records: Vec<&'a Record>,
     pub(crate) prompts: Vec<&'a str>,
@@ -45,7 +45,8 @@ pub(crate) struct CellImages<'a> {
 
 impl<'a> CellImages<'a> {
     /// Those of `cell` among the records of a plan.
-    pub(crate) fn of(plan: &'a Plan, records: &'a [Record], cell: &'a Cell) -> Self {
+    #[must_use]
+    pub fn of(plan: &'a Plan, records: &'a [Record], cell: &'a Cell) -> Self {
         let prompt_of: BTreeMap<&str, &str> =
             plan.prompts.iter().map(|p| (p.id.as_str(), p.text.as_str())).collect();
         let is_one = |record: &&Record| record.cell == cell.name && record.status == Status::Ok;
@@ -55,7 +56,8 @@ impl<'a> CellImages<'a> {
     }
 
     /// The first `n` of them.
-    pub(crate) fn first(&self, n: usize) -> Self {
+    #[must_use]
+    pub fn first(&self, n: usize) -> Self {
         let (records, prompts) = (&self.records, &self.prompts);
         Self {
             cell: self.cell,
@@ -140,7 +142,7 @@ pub fn check_images(run: &RunDir, records: &[Record]) -> Result<(), RunError> {
 }
 
 /// One metric, for any number of cells: what it needs besides the images is opened once.
-pub(crate) struct Scorer<'m> {
+pub struct Scorer<'m> {
     metric: &'m MetricSpec,
     data_root: Option<&'m DataRoot>,
     of_pairs: Option<PairScorer>,
@@ -148,7 +150,11 @@ pub(crate) struct Scorer<'m> {
 }
 
 impl<'m> Scorer<'m> {
-    pub(crate) fn open(metric: &'m MetricSpec, data_root: Option<&'m DataRoot>) -> Result<Self, RunError> {
+    /// Opens what `metric` needs.
+    ///
+    /// # Errors
+    /// Of a metric of pairs, a protocol that does not exist, or weights that are not there.
+    pub fn open(metric: &'m MetricSpec, data_root: Option<&'m DataRoot>) -> Result<Self, RunError> {
         let of_pairs = match known(metric)?.needs.baseline() {
             true => Some(PairScorer::open(metric, data_root)?),
             false => None,
@@ -157,7 +163,10 @@ impl<'m> Scorer<'m> {
     }
 
     /// The files of a cell of a plan, one for each value of the metric, from the records of the run.
-    pub(crate) fn files(
+    ///
+    /// # Errors
+    /// Images, weights or data that cannot be read.
+    pub fn files(
         &mut self,
         run: &RunDir,
         (plan, cell): (&Plan, &Cell),

@@ -5,7 +5,6 @@ use std::{
     fs,
     path::Path,
     process::{Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
@@ -27,9 +26,6 @@ use crate::{
     table_width::table_width,
 };
 
-/// How often an unfinished process is looked at.
-const PAUSE: Duration = Duration::from_millis(50);
-
 /// Times each of the models and writes its table and the page into the folder `--out`.
 pub(crate) fn costs_of_several(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     let models: Vec<&str> = args.model.model.split(',').collect();
@@ -46,7 +42,7 @@ pub(crate) fn costs_of_several(args: &CostsArgs, console: &Console) -> anyhow::R
     let (mut tables, mut untimed) = (Vec::new(), Vec::new());
     for model in models {
         console.say(format!("timing {model}; other work on this machine distorts it"));
-        match by_process(&options(args, model), &folder.join(format!("{model}.toml")), None) {
+        match by_process(&options(args, model), &folder.join(format!("{model}.toml"))) {
             Ok(table) => tables.push(table),
             Err(error) => {
                 untimed.push(format!("{model} is not timed: {}", message_of(&error)));
@@ -106,28 +102,15 @@ fn options(args: &CostsArgs, model: &str) -> Vec<String> {
 }
 
 /// The cost table that a process of `specimen costs` with `options` writes to `path`.
-pub(crate) fn by_process(
-    options: &[String],
-    path: &Path,
-    until: Option<Instant>,
-) -> anyhow::Result<CostTable> {
+///
+/// # Errors
+/// A process that cannot be started, and the error that it ended with.
+fn by_process(options: &[String], path: &Path) -> anyhow::Result<CostTable> {
     let program = std::env::current_exe().context("the path of this program is needed to start processes")?;
     let mut command = Command::new(program);
     command.args(["costs", "--format", "json"]).args(options).arg("--out").arg(path);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().context("cannot start a process of this program")?;
-    while let Some(until) = until
-        && child.try_wait()?.is_none()
-    {
-        if Instant::now() >= until {
-            // It may have ended just now.
-            let _ = child.kill();
-            child.wait()?;
-            bail!("it was not done when its time was over");
-        }
-        std::thread::sleep(PAUSE);
-    }
-    let ended = child.wait_with_output()?;
+    command.stdin(Stdio::null());
+    let ended = command.output().context("cannot start a process of this program")?;
     if ended.status.success() {
         return Ok(CostTable::read(path)?);
     }

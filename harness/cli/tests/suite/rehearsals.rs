@@ -25,7 +25,7 @@ cell = [
 /// Rehearses, which must end with `code`; the answer.
 #[track_caller]
 fn rehearsed(desk: &Desk, args: &[&str], code: i32) -> Value {
-    let args = [&["rehearse"], args, &["--no-full-width", "--out", "r", "--format", "json"]].concat();
+    let args = [&["rehearse"], args, &["--out", "r", "--format", "json"]].concat();
     let ran = desk.run(&args);
     assert_eq!(ran.code, code, "{args:?}: {}{}", ran.out, ran.err);
     serde_json::from_str(&ran.out).unwrap()
@@ -71,8 +71,6 @@ fn a_table_at_full_size_runs_by_made_weights_and_no_command_takes_the_run_for_a_
     {
         assert!(missing.iter().any(|what| what.starts_with(part)), "{part}: {missing:?}");
     }
-    let claims = answer["claims"].as_array().unwrap();
-    assert!(claims.len() > 3 && claims.iter().all(|claim| claim["outlook"] == "decidable"), "{claims:?}");
     assert_eq!(answer["n_prompts"], 5000);
 
     let refused: [&[&str]; 10] = [
@@ -129,7 +127,7 @@ fn a_spec_that_lacks_nothing_ends_with_an_empty_list() {
     let desk = Desk::new();
     let file = desk.file("s.toml", &STUB.replace("MORE", ""));
     let ran = desk.succeeds(&["rehearse", &file, "--out", "r"]);
-    assert!(ran.out.contains("list       empty: nothing is missing"), "{}", ran.out);
+    assert!(ran.out.contains("the list is empty: nothing is missing"), "{}", ran.out);
     // An earlier rehearsal is replaced; anything else is not.
     desk.succeeds(&["rehearse", &file, "--out", "r", "--prompts", "2"]);
     desk.file("s/run/notes.txt", "mine");
@@ -138,44 +136,17 @@ fn a_spec_that_lacks_nothing_ends_with_an_empty_list() {
 }
 
 #[test]
-fn a_model_that_does_not_fit_or_is_not_timed_says_why() {
+fn a_model_that_does_not_fit_into_the_memory_of_its_device_is_listed() {
     let desk = Desk::new();
-    let args = [&spec("real/anole.toml")[..], "--prompts", "1", "--device", "cpu", "--seconds", "0"];
-    let ran = desk.run(&[&["rehearse"], &args[..], &["--out", "r", "--format", "json"]].concat());
-    let answer: Value = serde_json::from_str(&ran.out).unwrap();
-    let width = &answer["full_width"][0];
-    assert_eq!((width["model"].as_str(), width["device"].as_str()), (Some("anole-7b"), Some("cpu")));
-    let why = width["why"].as_str().unwrap();
-    assert!(why.contains("this machine has") || why.contains("its time was over"), "{why}");
-    assert!(width["memory_bytes"].as_u64().unwrap() > 14_000_000_000, "{width}");
-}
-
-#[test]
-fn what_keeps_a_model_from_being_timed_is_listed_and_the_others_are_tried() {
-    let desk = Desk::new();
-    // With 256 images together the first fits into no machine.
-    let models = r#"[
-  { name = "lumina-mgpt-7b-768", dtype = "f32", batch = 256 },
-  { name = "anole-7b", dtype = "bf16" },
-]"#;
-    let text = STUB.replace(r#"{ name = "stub", dtype = "f32" }"#, models).replace("MORE", "");
+    // With 256 images together it fits into no machine.
+    let model = r#"{ name = "lumina-mgpt-7b-768", dtype = "f32", batch = 256 }"#;
+    let text = STUB.replace(r#"{ name = "stub", dtype = "f32" }"#, model).replace("MORE", "");
     let untimed = |text: String, cell: &str| text.replace(cell, &format!("{cell}, timed = false"));
     let text = untimed(untimed(text, r#"name = "ar""#), r#"name = "chain""#);
     let file = desk.file("s.toml", &text);
-    let rehearsed = |device: &str, seconds: &str| -> Value {
-        let args = ["rehearse", &file, "--prompts", "1", "--out", "r", "--format", "json"];
-        let ran = desk.run(&[&args[..], &["--device", device, "--seconds", seconds]].concat());
-        assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
-        serde_json::from_str(&ran.out).unwrap()
-    };
-    let answer = rehearsed("cpu", "1");
-    assert_eq!(found(&answer, "too-little")[0], "full width of lumina-mgpt-7b-768 on cpu");
-    assert_eq!(answer["full_width"].as_array().unwrap().len(), 2);
-    let answer = rehearsed("cuda:99", "300");
-    let failed = found(&answer, "failed");
-    assert_eq!(
-        failed,
-        ["full width of lumina-mgpt-7b-768 on cuda:99", "full width of anole-7b on cuda:99"],
-        "{answer}"
-    );
+    let answer = rehearsed(&desk, &[&file, "--prompts", "1"], 4);
+    assert_eq!(found(&answer, "too-little"), ["memory"], "{answer}");
+    let device = ["--set", "model.device='cuda'"];
+    let answer = rehearsed(&desk, &[&[&file[..], "--prompts", "1"], &device[..]].concat(), 4);
+    assert_eq!(found(&answer, "too-little"), Vec::<&str>::new(), "{answer}");
 }

@@ -48,7 +48,10 @@ pub(crate) fn diagnose(
 }
 
 /// The diagnostic of a cell, from the images of it.
-pub(crate) fn look(
+///
+/// # Errors
+/// Weights that cannot be read.
+pub fn look(
     diagnostic: &DiagnosticSpec,
     images: &CellImages<'_>,
     models: &mut Models,

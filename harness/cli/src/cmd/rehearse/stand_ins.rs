@@ -7,12 +7,8 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use specimen_catalog::metric;
 use specimen_datasets::data_root::DataRoot;
-use specimen_experiments::{
-    estimate::Missing,
-    spec::{MetricSpec, Spec},
-};
+use specimen_experiments::spec::{MetricSpec, Spec};
 use specimen_extract::{
     aesthetic::{self, AestheticName},
     clip::shape::{ClipLayout, ClipShapes},
@@ -23,71 +19,59 @@ use specimen_extract::{
     recipe_weights::{clip_tensors, write_clip},
 };
 use specimen_foundation::folders::cache_folder;
-use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_weights::write_safetensors;
 
 use crate::requirements;
-
-/// Fewest images that the rehearsal asks for before a metric has a value.
-const FEWEST: usize = 2;
 
 /// A metric as the rehearsal computes it.
 pub(crate) struct StandIn {
     /// With whatever takes the place of what is missing.
     pub(crate) metric: MetricSpec,
-    /// What is missing for the metric as it is in the spec.
-    pub(crate) lacks: Vec<Missing>,
+    /// Whether something is missing for the metric as it is in the spec.
+    pub(crate) lacks: bool,
     /// What is not the spec's, in words.
     pub(crate) notes: Vec<&'static str>,
 }
 
 impl StandIn {
-    /// The stand-in for `asked`, a metric of `spec`; `images` is a list of pictures to compare with where its own are not
-    /// there.
+    /// The stand-in for `asked`, a metric of `spec`; the rehearsal is in the folder `out`, an absolute path. Where the pictures to compare with
+    /// are not there, those of its first shard take their place.
+    ///
+    /// # Errors
+    /// A protocol that does not exist, or a folder that cannot be written.
     pub(crate) fn of(
         asked: &MetricSpec,
         spec: &Spec,
         root: Option<&DataRoot>,
-        images: &Path,
+        out: &Path,
     ) -> anyhow::Result<Self> {
         let alone = Spec { cells: Vec::new(), metrics: vec![asked.clone()], ..spec.clone() };
-        let lacks = requirements::missing(&alone, root);
-        let mut found = Self { metric: asked.clone(), lacks, notes: Vec::new() };
+        let n_lacking = requirements::missing(&alone, root).len();
+        let mut found = Self { metric: asked.clone(), lacks: n_lacking > 0, notes: Vec::new() };
         if asked.fewest_images().is_some() {
-            found.metric.min_n = Some(FEWEST);
+            // The fewest that any metric has a value of.
+            found.metric.min_n = Some(2);
         }
         found.metric.device = None;
-        let Some(protocol) = &asked.protocol else { return Ok(found) };
-        let is_of_pairs = metric(&asked.name).is_some_and(|known| known.needs.baseline());
-        let network = match is_of_pairs {
-            true => PairProtocol::find(protocol)?.recipe().network().map(str::to_owned),
-            false => Some(Protocol::find(protocol)?.recipe().fetched().to_owned()),
-        };
-        let Some(network) = network else { return Ok(found) };
+        requirements::check_protocol(asked)?;
+        let Some(network) = requirements::network_of(asked) else { return Ok(found) };
         let is_there = |path: &String| DataRoot::place(root, path).exists();
         let lacks_real = asked.real.as_ref().is_some_and(|real| !is_there(real));
         if lacks_real {
-            found.metric.real = Some(text_of(images)?);
+            found.metric.real = Some(out.join("run/shards/0/images").display().to_string());
             found.notes.push("compared with images of the rehearsal");
         }
-        if found.lacks.len() > usize::from(lacks_real) {
-            found.metric.weights = Some(text_of(&made(&network, images)?)?);
+        if n_lacking > usize::from(lacks_real) {
+            found.metric.weights = Some(made(&network, out)?.display().to_string());
             found.notes.push("made weights");
         }
         Ok(found)
     }
 }
 
-/// An absolute path as a spec writes it.
-fn text_of(path: &Path) -> anyhow::Result<String> {
-    let path = std::path::absolute(path).with_context(|| format!("{}: no such place", path.display()))?;
-    Ok(path.to_string_lossy().into_owned())
-}
-
-/// The file with made weights of `network`, made once: in the cache folder, or beside `images` where there is none.
-fn made(network: &str, images: &Path) -> anyhow::Result<PathBuf> {
-    let beside = || images.parent().unwrap_or(Path::new(".")).to_owned();
-    let folder = cache_folder().unwrap_or_else(beside).join("made-networks");
+/// The file with made weights of `network`, made once: in the cache folder, or in `out` where there is none.
+fn made(network: &str, out: &Path) -> anyhow::Result<PathBuf> {
+    let folder = std::path::absolute(cache_folder().as_deref().unwrap_or(out))?.join("made-networks");
     let path = folder.join(format!("{network}.safetensors"));
     if path.is_file() {
         return Ok(path);
