@@ -78,7 +78,7 @@ pub enum Command {
     Import(cmd::import::ImportArgs),
     /// Write tables, figures and the HTML page of a run
     Report(cmd::report::ReportArgs),
-    /// Write a run in the files of Weights & Biases, MLflow or the Hugging Face hub, or its images for GenEval or DPG-Bench
+    /// Write the images of a run for GenEval or DPG-Bench
     Export(cmd::export::ExportArgs),
     /// Bring the scores of GenEval or DPG-Bench back into the run whose images were exported
     ImportScores(cmd::import_scores::ImportScoresArgs),

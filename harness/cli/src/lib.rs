@@ -10,6 +10,7 @@ mod cmd;
 pub mod console;
 pub mod exit;
 mod expectations;
+mod former_commands;
 mod free_space;
 mod image_seconds;
 mod requirements;
@@ -48,7 +49,7 @@ pub fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&argv) {
         Ok(cli) => cli,
-        Err(error) => return not_understood(&with_way(with_nearest(error), &argv), &argv),
+        Err(error) => return not_understood(error, &argv),
     };
     let console = Console::new(&cli.shared);
     if !cli.command.is_worker() {
@@ -134,8 +135,7 @@ fn with_nearest(mut error: clap::Error) -> clap::Error {
 }
 
 /// The error with the way to write what was meant: a key of the spec as an option, and a paper's table as a word of its own.
-fn with_way(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
-    let words: Vec<&str> = argv.iter().skip(1).filter_map(|word| word.to_str()).collect();
+fn with_way(mut error: clap::Error, words: &[&str]) -> clap::Error {
     let found = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(found)) if error.kind() == ErrorKind::UnknownArgument => found.clone(),
         _ => return error,
@@ -162,17 +162,25 @@ fn with_way(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
 }
 
 /// Prints what is wrong with the arguments, or the help.
-fn not_understood(error: &clap::Error, argv: &[OsString]) -> ExitCode {
+fn not_understood(error: clap::Error, argv: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         // A closed pipe is no error of `--help`.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    if wants_json(argv) {
-        Console::plain(Format::Json)
-            .error(FailureKind::Usage, error.render().to_string().trim_start_matches("error: "));
-    } else {
-        let _ = error.print();
+    let words: Vec<&str> = argv.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let format = if wants_json(argv) { Format::Json } else { Format::Human };
+    let console = Console::plain(format);
+    let error = with_way(with_nearest(error), &words);
+    match (former_commands::replacement(&words), format) {
+        (Some(way), _) => console.error(FailureKind::Usage, way),
+        (None, Format::Json) => {
+            let said = error.render().to_string();
+            console.error(FailureKind::Usage, said.trim_start_matches("error: "));
+        }
+        (None, Format::Human) => {
+            let _ = error.print();
+        }
     }
     FailureKind::Usage.exit_code().into()
 }
@@ -232,9 +240,9 @@ mod tests {
     #[test]
     fn an_argument_that_is_a_key_of_the_spec_or_a_table_gets_the_way_to_write_it() {
         let said = |typed: &str| {
-            let argv: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
+            let argv: Vec<&str> = typed.split(' ').collect();
             let error = Cli::try_parse_from(&argv).unwrap_err();
-            with_way(with_nearest(error), &argv).to_string()
+            with_way(with_nearest(error), &argv[1..]).to_string()
         };
         for typed in ["specimen run a.toml --seed 3", "specimen plan a.toml --samples 2"] {
             assert!(

@@ -18,7 +18,7 @@ sys.path[:0] = [str(PACKAGE), str(ROOT / "scripts")]
 from specimen.picture import encode  # noqa: E402
 
 #: What even a strict machine may lack, and the variable that makes it a failure where it is 1.
-MAY_LACK = {"(torch)": "STRICT_TORCH", "(tool)": "STRICT_TOOLS"}
+MAY_LACK = {"(torch)": "STRICT_TORCH"}
 
 
 def pytest_report_header():

@@ -5,13 +5,88 @@ import re
 import subprocess
 import sys
 
+import pytest
 import specimen
 from conftest import ROOT, blocks, program_path
 from specimen import protocol
 
 
+#: What the page takes a run to.
+LIBRARIES = ("wandb", "mlflow", "huggingface_hub")
+
+
+class Taken(list):
+    """Stands for a library, and for what it opens: a list of the calls, each with its arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.summary = self
+
+    def __getattr__(self, name):
+        return lambda *words, **named: self.append((name, *words, named)) or self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.fixture
+def recipe(page, desk, run_folder, monkeypatch):
+    """Runs what the page has for a library, with a stand-in for it: the calls, and the cells of the run."""
+
+    def run(library):
+        (block,) = [block for block in blocks(page, "python") if library in block]
+        assert len(block.splitlines()) <= 15
+        calls = Taken()
+        monkeypatch.setitem(sys.modules, library, calls)
+        monkeypatch.chdir(desk)
+        exec(compile(block, library, "exec"), {})
+        run = specimen.load(run_folder, frame="rows")
+        scores = {row["cell"]: row["value"] for row in run.metrics if row["metric"] == "scene-clip"}
+        return calls, [(cell, scores[cell["id"]]) for cell in run.cells]
+
+    return run
+
+
+def test_wandb_gets_a_run_with_settings_and_numbers_for_each_cell(recipe):
+    calls, cells = recipe("wandb")
+    assert [call[0] for call in calls] == ["init", "update"] * 2
+    for (cell, score), (_, started), (_, numbers, _) in zip(cells, calls[::2], calls[1::2]):
+        assert started == {"project": "specimen", "group": "mine", "name": cell["id"], "config": cell}
+        assert (numbers["scene-clip"], numbers["wall_s.e2e"]) == (score, cell["wall_s.e2e"])
+        assert all(type(value) in (int, float) for value in numbers.values())
+
+
+def test_mlflow_gets_a_run_with_parameters_and_metrics_for_each_cell(recipe):
+    calls, cells = recipe("mlflow")
+    assert calls[0] == ("set_experiment", "mine", {})
+    assert [call[0] for call in calls[1:]] == ["start_run", "log_params", "log_metrics"] * 2
+    by_cell = zip(cells, calls[1::3], calls[2::3], calls[3::3])
+    for (cell, score), (_, started), (_, settings, _), (_, numbers, _) in by_cell:
+        assert started == {"run_name": cell["id"]}
+        assert (settings["model"], settings["sampling.guidance"]) == ("tiny", 3.0)
+        assert (numbers["scene-clip"], numbers["wall_s.e2e"]) == (score, cell["wall_s.e2e"])
+        assert all(type(value) in (int, float) for value in numbers.values())
+
+
+def test_a_card_of_the_hub_gets_the_scores_of_each_cell(recipe):
+    calls, cells = recipe("huggingface_hub")
+    results = [named for name, named in calls[:-2]]
+    for cell, score in cells:
+        of_cell = [result for result in results if result["metric_args"] == {"cell": cell["id"]}]
+        assert {(result["metric_type"], result["metric_value"]) for result in of_cell} >= {("scene-clip", score)}
+        assert {result["task_type"] for result in of_cell} == {"text-to-image"}
+        assert {result["dataset_name"] for result in of_cell} == {"scenes-val"}
+    (made, named), (written, _) = calls[-2:]
+    assert (made, written, named["model_name"]) == ("ModelCardData", "to_yaml", "tiny")
+    assert len(named["eval_results"]) == len(results) > 0
+
+
 def test_the_examples_of_the_page_run(desk, page, tmp_path):
-    shown = [block for block in blocks(page, "python") if "specimen.serve(" not in block]
+    others = ("specimen.serve(", *LIBRARIES)
+    shown = [block for block in blocks(page, "python") if not any(other in block for other in others)]
     assert len(shown) == 2
     outputs = []
     for at, block in enumerate(shown):

@@ -1,20 +1,14 @@
-//! A run in the files of other tools: [`EXPORTERS`] lists them, one file of this crate each. What is written is in the
-//! summary, the manifest and the images of the run; nothing is computed, and a quantity that the run does not have is left
-//! out. Scores that a benchmark's script gives the images come back by [`IMPORTERS`].
+//! The images of a run for the scripts of benchmarks: [`EXPORTERS`] lists them, one file of this crate each. Scores that a
+//! script gives the images come back by [`IMPORTERS`].
 //!
-//! `values` says what is written of a cell, `yaml` writes one of the formats, `bench` has the images of a run for a benchmark.
+//! `bench` has the images of a run for a benchmark.
 
 mod bench;
 mod dpg;
 mod error;
 mod geneval;
-mod hf_eval;
-mod mlflow;
 mod new_folder;
 mod scores;
-mod values;
-mod wandb;
-mod yaml;
 
 use std::path::{Path, PathBuf};
 
@@ -40,8 +34,7 @@ pub struct Exporter {
 }
 
 /// Every tool, in the order of the help.
-pub const EXPORTERS: &[Exporter] =
-    &[wandb::EXPORTER, mlflow::EXPORTER, hf_eval::EXPORTER, geneval::EXPORTER, dpg::EXPORTER];
+pub const EXPORTERS: &[Exporter] = &[geneval::EXPORTER, dpg::EXPORTER];
 
 /// What is read of a run.
 struct Finished<'a> {

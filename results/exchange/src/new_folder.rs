@@ -36,22 +36,11 @@ impl NewFolder {
         Ok(folder)
     }
 
-    /// Where it will be, absolute.
-    pub(crate) fn out(&self) -> &Path {
-        &self.out
-    }
-
     /// Writes a file, by its path below the folder.
     pub(crate) fn put(&mut self, below: &Path, bytes: &[u8]) -> Result<(), ExchangeError> {
         write_atomic(&self.staged().join(below), bytes)?;
         self.files.push(self.out.join(below));
         Ok(())
-    }
-
-    /// Writes files of text, by their paths below the folder.
-    pub(crate) fn put_texts(&mut self, files: Vec<(PathBuf, String)>) -> Result<Vec<String>, ExchangeError> {
-        files.iter().try_for_each(|(below, text)| self.put(below, text.as_bytes()))?;
-        Ok(Vec::new())
     }
 
     /// Moves the folder to its place, and returns the paths of its files.

@@ -298,6 +298,24 @@ fn a_run_of_another_dataset_is_refused() {
     }
 }
 
+#[test]
+fn nothing_is_overwritten_and_a_run_without_summary_is_refused() {
+    for bench in [GENEVAL_BENCH, DPG_BENCH] {
+        let desk = Desk::new(bench, 4);
+        let refused = |out: &Path| {
+            export(&desk.run, exporter(desk.bench.tool).unwrap(), out, None).unwrap_err().to_string()
+        };
+        let inside = desk.run.root().join("new");
+        assert!(refused(&inside).contains("is in the folder of the run") && !inside.exists());
+        put(&desk.path("taken/note"), b"mine");
+        assert!(refused(&desk.path("taken")).contains("taken: is there already and not empty"));
+        assert!(refused(&desk.path("taken/note")).contains("note: is there already"));
+        assert_eq!(fs::read_dir(desk.path("taken")).unwrap().count(), 1);
+        fs::remove_file(desk.run.summary()).unwrap();
+        assert!(refused(&desk.path("new")).contains("summary.json: is not there"));
+    }
+}
+
 /// The lines of GenEval's results for the cells with these folders, where `correct` says so.
 fn geneval_lines(folders: &[&str], correct: impl Fn(usize, u32, u32) -> bool) -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `specimen export`: a run in the files of another tool.
+//! `specimen export`: the images of a run for a benchmark's script.
 
 use std::path::PathBuf;
 
@@ -20,8 +20,7 @@ use crate::{
 pub struct ExportArgs {
     /// Folder of a finished run
     pub run: PathBuf,
-    /// The tool: wandb (Weights & Biases), mlflow (a store of files), hf-eval (`model-index` of cards on the Hugging Face hub), geneval (images
-    /// for GenEval's script), dpg (grids of images for DPG-Bench's script)
+    /// The benchmark: geneval (images for GenEval's script), dpg (grids of images for DPG-Bench's script)
     #[arg(long = "for", value_name = "TOOL", value_parser = PossibleValuesParser::new(EXPORTERS.iter().map(|tool| tool.name)))]
     pub tool: String,
     /// Write into this folder, which must be new or empty
