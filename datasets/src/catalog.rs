@@ -160,16 +160,6 @@ fn open_file(path: &Path, caption: CaptionPolicy) -> Result<PromptSet> {
     }
 }
 
-/// The file that a dataset of this name or path is read from: the first that it needs, unchecked, or the prompt file.
-pub fn file_of(name: &str, root: Option<&DataRoot>) -> Result<PathBuf> {
-    let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) else { return resolve(name, root) };
-    let Some(item) = entry.needs.first() else {
-        let hint = "it is made by the program, and has no file".to_owned();
-        return Err(DatasetError::UnknownName { name: name.to_owned(), hint });
-    };
-    item.locate(root)
-}
-
 /// The file that a path means.
 fn resolve(name: &str, root: Option<&DataRoot>) -> Result<PathBuf> {
     let below_root = root.map(|root| root.path().join(name));

@@ -1,6 +1,5 @@
 //! DPG-Bench (TencentQQGYLab/ELLA, `dpg_bench/dpg_bench.csv`): 1,065 long prompts, each with questions that a model answers
-//! about the pictures. A row is a question; `item_id` and `text` are those of its prompt, and `tuple` begins with the
-//! category: `entity - whole (cup)` is of the category `entity`.
+//! about the pictures. A row is a question; `item_id` and `text` are those of its prompt.
 //!
 //! Ids are the items' (`item_id`): the script looks for the picture of that name.
 
@@ -12,20 +11,8 @@ use crate::read::{self, SourceFile};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The categories of questions, in the order of the paper's table.
-pub const CATEGORIES: [&str; 5] = ["global", "entity", "attribute", "relation", "other"];
-
-/// The columns that are read.
+/// The columns that tell the format.
 const COLUMNS: [&str; 4] = ["item_id", "text", "tuple", "question_natural_language"];
-
-/// A question about the pictures of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// In words, as the results have it.
-    pub text: String,
-    /// One of [`CATEGORIES`].
-    pub category: &'static str,
-}
 
 /// Reads a file in the format of `dpg_bench.csv` as a set called `name`, prompts in order of their first question; the number
 /// of prompts is free.
@@ -52,24 +39,6 @@ pub fn read(path: &Path, name: &str) -> Result<PromptSet> {
         rows.push((text.place.clone(), Prompt::new(id_of(path, id)?, text.text.clone())));
     }
     PromptSet::from_rows(name, path, None, vec![source], rows)
-}
-
-/// The questions of each item, in the file's order.
-pub fn questions(path: &Path) -> Result<BTreeMap<String, Vec<Question>>> {
-    let (table, _) = table(path)?;
-    let [id, _, tuple, question] = columns(path, &table)?;
-    let mut of_item: BTreeMap<String, Vec<Question>> = BTreeMap::new();
-    for record in &table.records {
-        let (id, tuple) = (&record[id], &record[tuple]);
-        let of_tuple = tuple.text.split(['(', '-']).next().unwrap_or_default().trim();
-        let category = CATEGORIES.into_iter().find(|category| *category == of_tuple).ok_or_else(|| {
-            let expected = format!("a tuple of one of the categories {}", CATEGORIES.join(", "));
-            DatasetError::malformed(path, tuple.place.clone(), expected, read::quote(&tuple.text))
-        })?;
-        let text = record[question].text.clone();
-        of_item.entry(id.text.clone()).or_default().push(Question { text, category });
-    }
-    Ok(of_item)
 }
 
 /// Whether a text begins with the header of this format: other prompt files have a column `prompt`.
@@ -124,15 +93,11 @@ sky,a wide sky,,1,0,global,,global - (sky),Is it a sky?
     }
 
     #[test]
-    fn an_item_is_a_prompt_and_its_rows_are_questions() {
+    fn an_item_is_a_prompt_of_several_rows() {
         let (_folder, path) = written(&format!("{HEADER}\n{ROWS}"));
         let set = read(&path, "dpg-bench").unwrap();
         let found: Vec<_> = set.prompts().iter().map(|p| (p.id.as_str(), p.text.as_str())).collect();
         assert_eq!(found, [("cups1", "two cups, blue"), ("sky", "a wide sky")]);
-        let questions = questions(&path).unwrap();
-        let of_cups: Vec<_> = questions["cups1"].iter().map(|q| (q.text.as_str(), q.category)).collect();
-        assert_eq!(of_cups, [("Are there cups?", "entity"), ("Are the cups blue?", "attribute")]);
-        assert_eq!(questions["sky"][0].category, "global");
     }
 
     #[test]
@@ -156,11 +121,5 @@ sky,a wide sky,,1,0,global,,global - (sky),Is it a sky?
                 assert!(message.contains(part), "`{part}` is not in `{message}`");
             }
         }
-        let (_folder, path) = written(&format!("{HEADER}\n{}", ROWS.replace("global - (", "mood - (")));
-        let message = questions(&path).unwrap_err().to_string();
-        assert!(
-            message.contains("global, entity, attribute") && message.contains("`mood - (sky)`"),
-            "{message}"
-        );
     }
 }

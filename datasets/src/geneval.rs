@@ -1,8 +1,7 @@
 //! GenEval (djghosh13/geneval, `prompts/evaluation_metadata.jsonl`): 553 prompts of six tasks. A line is a JSON object with
 //! `tag` (the task), `prompt`, and `include` and `exclude`, which say what a detector must find in the picture.
 //!
-//! Ids are 0-based line numbers: the script's folder of a prompt is that number. The whole line is what the script reads
-//! again next to the pictures, so [`lines`] gives it as it is.
+//! Ids are 0-based line numbers: the script's folder of a prompt is that number.
 
 use crate::error::{DatasetError, Place, Result};
 use crate::json::malformed_json;
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use std::path::Path;
 
 /// The tasks by their tags, in the order of the paper's table.
-pub const TASKS: [&str; 6] = ["single_object", "two_object", "counting", "colors", "position", "color_attr"];
+const TASKS: [&str; 6] = ["single_object", "two_object", "counting", "colors", "position", "color_attr"];
 
 /// What is read of a line; `include` and `exclude` are for the script.
 #[derive(Deserialize)]
@@ -40,12 +39,6 @@ pub fn read(path: &Path, name: &str) -> Result<PromptSet> {
         rows.push((Place::Line(line), prompt));
     }
     PromptSet::from_rows(name, path, None, vec![source], rows)
-}
-
-/// The lines of the file by their number, which is the id of the prompt.
-pub fn lines(path: &Path) -> Result<Vec<String>> {
-    let (text, _) = read::text(path)?;
-    Ok(read::lines(path, &text)?.into_iter().map(|(_, content)| content.to_owned()).collect())
 }
 
 /// Whether a text of lines of JSON begins as this format does: other prompt files have no `tag` and `include`.

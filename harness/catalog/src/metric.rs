@@ -35,6 +35,9 @@ pub struct Metric {
     /// Names of its values where there are several.
     #[serde(default)]
     pub values: Vec<String>,
+    /// The repository of the tool that computes it, if another one does.
+    #[serde(default)]
+    pub tool: String,
     /// Its command; absent for a metric that only the images of a run have.
     pub command: Option<MetricCommand>,
 }
@@ -63,8 +66,7 @@ pub enum Needs {
     Baseline,
     /// The protocol; each image is compared with the baseline's of the same prompt and seed.
     ProtocolAndBaseline,
-    /// Nothing of its table: another tool computes it, from what `specimen export` writes, and `specimen import-scores` brings
-    /// it back.
+    /// Nothing of its table: another tool computes it, and `specimen import-scores` takes its scores in.
     Import,
 }
 
@@ -157,6 +159,8 @@ mod tests {
         for (metric, (name, _)) in METRICS.iter().zip(SOURCES) {
             assert_eq!(metric.name, *name);
             assert_eq!(metric.command.is_some(), metric.needs.protocol(), "{name}");
+            let is_imported = !metric.tool.is_empty() && !metric.values.is_empty();
+            assert_eq!(is_imported, metric.needs.import(), "{name}");
             let own = metric.values.iter().map(String::as_str);
             values.extend(std::iter::once(metric.name.as_str()).chain(own));
         }

@@ -78,9 +78,8 @@ pub enum Command {
     Import(cmd::import::ImportArgs),
     /// Write tables, figures and the HTML page of a run
     Report(cmd::report::ReportArgs),
-    /// Write the images of a run for GenEval or DPG-Bench
-    Export(cmd::export::ExportArgs),
-    /// Bring the scores of GenEval or DPG-Bench back into the run whose images were exported
+    /// Take the scores that another program gave the images of a run into the run: GenEval, DPG-Bench
+    #[cfg(feature = "torch")]
     ImportScores(cmd::import_scores::ImportScoresArgs),
     /// Print the works that a run or a spec is made of, as BibTeX
     Cite(cmd::cite::CiteArgs),

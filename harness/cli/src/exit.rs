@@ -5,7 +5,6 @@ use std::error::Error;
 use specimen_catalog::{citation::UnknownWork, entry::UnknownName};
 use specimen_convert::ConvertError;
 use specimen_datasets::DatasetError;
-use specimen_exchange::ExchangeError;
 use specimen_experiments::error::{PlanError, SpecError};
 use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_hub::HubError;
@@ -71,7 +70,6 @@ const TYPES: &[KindOf] = &[
     kind_as::<ReportError>,
     kind_as::<VerdictError>,
     kind_as::<MeasureError>,
-    kind_as::<ExchangeError>,
     kind_as::<ConvertError>,
     kind_as::<HubError>,
     kind_as::<UnknownName>,

@@ -1,20 +1,16 @@
 //! Commands of earlier releases: for one release each answers with what to use in its place.
 
-/// What was typed, the subcommand first, and what to use.
-const FORMER: &[(&str, &str)] =
-    &[("export wandb", IN_PYTHON), ("export mlflow", IN_PYTHON), ("export hf-eval", IN_PYTHON)];
-
-const IN_PYTHON: &str = "`specimen export` no longer writes for Weights & Biases, MLflow and the Hugging Face hub; use the few lines of Python for \
-                         each in docs/python.md, \"Take a run to another tool\"";
+/// The name of a subcommand, and what to use.
+const FORMER: &[(&str, &str)] = &[(
+    "export",
+    "`specimen export` is gone; docs/python.md has the few lines of Python that take a run to Weights & Biases, MLflow or the Hugging \
+     Face hub, and docs/benchmarks.md those that write the folders of GenEval and DPG-Bench",
+)];
 
 /// What to use in place of the former command in the arguments of the program, which could not be parsed.
 pub(crate) fn replacement(arguments: &[&str]) -> Option<&'static str> {
-    let command = arguments.iter().position(|argument| !argument.starts_with('-'))?;
-    let is_typed = |former: &str| {
-        let mut words = former.split(' ');
-        words.next() == Some(arguments[command]) && words.all(|word| arguments[command..].contains(&word))
-    };
-    FORMER.iter().find(|(former, _)| is_typed(former)).map(|(_, way)| *way)
+    let command = arguments.iter().find(|argument| !argument.starts_with('-') && **argument != "help")?;
+    FORMER.iter().find(|(former, _)| former == command).map(|(_, way)| *way)
 }
 
 #[cfg(test)]
@@ -22,10 +18,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_former_command_is_known_by_its_words_and_no_other_is_taken_for_it() {
+    fn a_former_command_is_known_by_its_name_and_no_other_is_taken_for_it() {
         let of = |typed: &str| replacement(&typed.split(' ').collect::<Vec<_>>());
-        assert_eq!(of("-q export RUN --for mlflow --out a"), Some(IN_PYTHON));
-        for other in ["export RUN --for comet", "report wandb export", "-q", ""] {
+        for typed in ["-q export RUN --for mlflow --out a", "help export", "export --help"] {
+            assert!(of(typed).is_some_and(|way| way.contains("docs/python.md")), "{typed}");
+        }
+        for other in ["import export", "-q", ""] {
             assert_eq!(of(other), None, "{other}");
         }
     }

@@ -14,13 +14,12 @@ fuzz_target!(|bytes: &[u8]| {
     });
     with_file("evaluation_metadata.jsonl", bytes, |path| {
         if let Ok(set) = geneval::read(path, "fuzz") {
-            let lines = geneval::lines(path).expect("the file was read before");
-            assert_eq!(lines.len(), set.n_prompts(), "a line is a prompt");
+            assert!(set.prompts().iter().all(|prompt| prompt.task.is_some()), "a prompt has a task");
         }
     });
     with_file("dpg_bench.csv", bytes, |path| {
-        if let (Ok(set), Ok(questions)) = (dpg::read(path, "fuzz"), dpg::questions(path)) {
-            assert_eq!(questions.len(), set.n_prompts(), "a prompt has questions");
+        if let Ok(set) = dpg::read(path, "fuzz") {
+            assert!(set.n_prompts() > 0, "a set has prompts");
         }
     });
     for name in ["prompts.txt", "prompts.csv", "prompts.jsonl"] {

@@ -29,9 +29,9 @@ pub enum RunError {
     /// The run directory.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// Results of another tool.
-    #[error(transparent)]
-    Exchange(Box<specimen_exchange::ExchangeError>),
+    /// A file of another tool's scores that is not of the run's images.
+    #[error("{0}")]
+    Scores(String),
     /// A statistic.
     #[error(transparent)]
     Stats(#[from] StatsError),
@@ -230,13 +230,13 @@ impl Failure for RunError {
             Self::Plan(error) => return error.kind(),
             Self::Model(error) => return error.kind(),
             Self::Measure(error) => return error.kind(),
-            Self::Exchange(error) => return error.kind(),
             Self::Record(error) => return error.kind(),
             Self::Spec(_) | Self::OtherPlan { .. } => FailureKind::Spec,
             Self::OtherWeights { .. }
             | Self::Damaged { .. }
             | Self::OtherFile { .. }
             | Self::WithoutSteps { .. }
+            | Self::Scores(_)
             | Self::Image(_) => FailureKind::Missing,
             Self::Environment(_) | Self::DeviceLost(_) | Self::Io { .. } => FailureKind::Environment,
             Self::Exists { .. } => FailureKind::Usage,

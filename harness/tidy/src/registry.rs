@@ -56,25 +56,24 @@ pub fn check(registry: &Registry, files: &[TextFile]) -> Vec<String> {
 }
 
 /// The folder of the metrics that specs know, one file each, and the beginnings of the paths of what computes them.
-/// Another tool's scores are read in `results/exchange`.
-const METRICS: (&str, [&str; 3]) = (
-    "harness/catalog/metrics/",
-    ["metrics/measure/src/metrics/", "harness/runner/src/", "results/exchange/src/"],
-);
+const METRICS: (&str, [&str; 2]) =
+    ("harness/catalog/metrics/", ["metrics/measure/src/metrics/", "harness/runner/src/"]);
 
-/// Complaints about metrics that specs know and nothing computes.
+/// Complaints about metrics that specs know and nothing computes, neither this program nor another tool.
+#[must_use]
 pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
     let (folder, computed_in) = METRICS;
     let computes = |file: &&TextFile| computed_in.iter().any(|prefix| file.path.starts_with(prefix));
     let sources: Vec<&TextFile> = files.iter().filter(computes).collect();
-    let names = files.iter().filter_map(|file| file.path.strip_prefix(folder)?.strip_suffix(".toml"));
+    let own = files.iter().filter(|file| !file.text.contains("\ntool "));
+    let names = own.filter_map(|file| file.path.strip_prefix(folder)?.strip_suffix(".toml"));
     let uncomputed =
         names.filter(|name| !sources.iter().any(|file| file.text.contains(&format!("\"{name}\""))));
-    let [measure, runner, exchange] = computed_in;
+    let [measure, runner] = computed_in;
     uncomputed
         .map(|name| {
             format!(
-                "{folder}{name}.toml: nothing in {measure}, {runner} or {exchange} computes it; compute it or remove it"
+                "{folder}{name}.toml: nothing in {measure} or {runner} computes it; compute it or remove it"
             )
         })
         .collect()

@@ -1,9 +1,10 @@
-//! `specimen import-scores`: what a benchmark's own script says of the images of a run, back into the run.
+//! `specimen import-scores`: the scores that another program gave the images of a run, into the run.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
+use specimen_catalog::METRICS;
 use specimen_record::{MetricFile, RunDir};
 use specimen_runner::{
     driver::{
@@ -27,13 +28,14 @@ use crate::{
 /// Which run, and whose results.
 #[derive(Debug, Args)]
 pub struct ImportScoresArgs {
-    /// Folder of the run whose images were exported
+    /// Folder of the run whose images were scored
     pub run: PathBuf,
-    /// What the script wrote: results.jsonl of GenEval, or dpg-bench_TIME_results.txt of DPG-Bench with its _detail.txt next to it
+    /// Scores by image, as `.csv` or lines of JSON: `image` (the key in the run's records) and `score`, perhaps `value` (of the metric's
+    /// values) and `group` (of the prompt); docs/benchmarks.md writes them for each benchmark
     pub file: PathBuf,
-    /// Cell of the images, where they were not scored in the folder that `specimen export` wrote
-    #[arg(long, value_name = "NAME")]
-    pub cell: Option<String>,
+    /// What was scored
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(imported()))]
+    pub metric: String,
     #[command(flatten)]
     pub look: report::Look,
 }
@@ -57,6 +59,11 @@ struct Score<'a> {
     why: Option<&'a str>,
 }
 
+/// Names of the metrics that other programs compute.
+fn imported() -> impl Iterator<Item = &'static str> {
+    METRICS.iter().filter(|metric| metric.needs.import()).map(|metric| metric.name.as_str())
+}
+
 /// Takes the scores in, writes tables and figures again, and prints the scores by cell.
 pub(crate) fn import_scores(args: &ImportScoresArgs, console: &Console) -> anyhow::Result<()> {
     let stop = StopRequest::on_signals()?;
@@ -64,7 +71,8 @@ pub(crate) fn import_scores(args: &ImportScoresArgs, console: &Console) -> anyho
     refuse_rehearsal(&run)?;
     let mut progress = Progress::new(console, &[]);
     let mut on_event = |event: DriverEvent| progress.on(&event);
-    let taken = take_in(&run, &args.file, args.cell.as_deref(), data_root().as_ref(), &stop, &mut on_event);
+    let metric = specimen_catalog::metric(&args.metric).expect("clap takes only names of metrics");
+    let taken = take_in(&run, &args.file, metric, data_root().as_ref(), &stop, &mut on_event);
     drop(progress);
     let Imported { files, .. } = taken?;
     report::write(&run, &args.look, &[], console)?;

@@ -6,7 +6,6 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod data;
-pub(crate) mod export;
 pub(crate) mod gate;
 pub(crate) mod grid;
 pub(crate) mod licences;
@@ -75,7 +74,6 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Score(args) => score::score(args, console),
         Command::Import(args) => import::import(args, console),
         Command::ImportScores(args) => import_scores::import_scores(args, console),
-        Command::Export(args) => export::export(args, console),
         Command::Cite(args) => cite::cite(args, console),
         Command::Report(args) => report::report(args, console),
         Command::Grid(args) => grid::grid(args, console),

@@ -1,4 +1,4 @@
-//! GenEval and DPG-Bench: images out, scores back, and the run sealed as before.
+//! Scores of GenEval and DPG-Bench: into the run, which is sealed as before.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -57,29 +57,20 @@ fn run_of(file: &str, text: &str) -> Desk {
     desk
 }
 
-/// The folder of a cell below an export.
-fn folder_of(desk: &Desk, out: &str, cell: &str) -> String {
-    let names =
-        fs::read_dir(desk.path(out)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.into_iter().find(|name| name.starts_with(&format!("{cell}+"))).unwrap()
-}
-
-/// What GenEval's script writes of the images in an exported folder; `correct` by prompt and sample.
-fn geneval_results(desk: &Desk, folder: &str, correct: impl Fn(usize, u32) -> bool) -> String {
+/// Scores of GenEval for a cell's images; `correct` by prompt and sample.
+fn geneval_scores(cell: &str, correct: impl Fn(usize, u32) -> bool) -> String {
     let mut text = String::new();
     for (number, metadata) in metadata().into_iter().enumerate() {
         for sample in 0..4 {
-            let image = format!("out/{folder}/{number:05}/samples/{sample:04}.png");
-            assert!(desk.path(&image).is_file(), "{image}");
-            let line = json!({
-                "filename": image, "tag": metadata["tag"], "prompt": metadata["prompt"], "correct": correct(number, sample),
-                "reason": "", "metadata": metadata.to_string(), "details": "{}",
-            });
+            let (image, score) = (format!("{cell}/{number}/{sample}"), u8::from(correct(number, sample)));
+            let line = json!({ "image": image, "score": score, "group": metadata["tag"] });
             text += &format!("{line}\n");
         }
     }
     text
 }
+
+const IMPORT: [&str; 5] = ["import-scores", "run", "--metric", "geneval", "scores.jsonl"];
 
 /// The metrics of a cell in the summary, by name.
 fn metrics_of(desk: &Desk, cell: &str) -> BTreeMap<String, Value> {
@@ -95,19 +86,10 @@ fn metrics_of(desk: &Desk, cell: &str) -> BTreeMap<String, Value> {
 fn geneval_scores_come_back_with_intervals_and_the_run_is_sealed_as_before() {
     let lines: String = metadata().iter().map(|line| format!("{line}\n")).collect();
     let desk = run_of("evaluation_metadata.jsonl", &lines);
-    let said = desk.succeeds(&["export", "run", "--for", "geneval", "--out", "out"]).out;
-    assert!(
-        said.contains("python evaluation/evaluate_images.py") && said.contains("import-scores"),
-        "{said}"
-    );
-    let of_ar = folder_of(&desk, "out", "ar");
-    let line = fs::read_to_string(desk.path(&format!("out/{of_ar}/00002/metadata.jsonl"))).unwrap();
-    assert_eq!(line, lines.lines().nth(2).unwrap().to_owned() + "\n");
-
     // Of single_object 5 of 8, of the other tasks 2 of 4: (0.625 + 5 * 0.5) / 6.
-    let text = geneval_results(&desk, &of_ar, |number, sample| sample < 2 || (number, sample) == (6, 2));
-    desk.file("ar.jsonl", &text);
-    let said = desk.succeeds(&["import-scores", "run", "ar.jsonl"]).out;
+    let of_ar = geneval_scores("ar", |number, sample| sample < 2 || (number, sample) == (6, 2));
+    desk.file("scores.jsonl", &of_ar);
+    let said = desk.succeeds(&IMPORT).out;
     for part in ["geneval-overall", "geneval-color-attr", "0.5", "(n 28)", "(n 8)"] {
         assert!(said.contains(part), "`{part}` is not in {said}");
     }
@@ -119,15 +101,14 @@ fn geneval_scores_come_back_with_intervals_and_the_run_is_sealed_as_before() {
     assert!(of_ar_now["geneval-single-object"]["ci95"].is_null());
     assert!(of_ar_now["geneval-overall"]["ci95"].is_null());
     let why = metrics_of(&desk, "sd-chain2")["geneval-overall"]["why"].as_str().unwrap().to_owned();
-    assert!(why.contains("no scores were imported") && why.contains("--for geneval"), "{why}");
+    assert!(why.contains("no scores were imported") && why.contains("--metric geneval"), "{why}");
     desk.succeeds(&["verify", "run"]);
     let checked = desk.succeeds(&["verify", "--deep", "run"]).out;
     assert!(checked.contains("pass"), "{checked}");
 
     // The other cell: its difference from the baseline is that of the means of the tasks.
-    let of_chain = folder_of(&desk, "out", "sd-chain2");
-    desk.file("chain.jsonl", &geneval_results(&desk, &of_chain, |number, _| number == 0));
-    let json = desk.json(&["import-scores", "run", "chain.jsonl"]);
+    desk.file("scores.jsonl", &geneval_scores("sd-chain2", |number, _| number == 0));
+    let json = desk.json(&IMPORT);
     assert_eq!(json["scores"][0]["metric"], "geneval-overall");
     let chain = metrics_of(&desk, "sd-chain2");
     let difference = chain["geneval-overall"]["vs_baseline"]["difference"].as_f64().unwrap();
@@ -154,16 +135,13 @@ fn geneval_scores_come_back_with_intervals_and_the_run_is_sealed_as_before() {
     let path = desk.path("run/metrics/geneval-overall/ar.json");
     let honest = fs::read_to_string(&path).unwrap();
     fs::write(&path, honest.replacen("0.0", "1.0", 1)).unwrap();
-    desk.fails(
-        &["import-scores", "run", "ar.jsonl"],
-        4,
-        &["metrics/geneval-overall/ar.json", "as they were sealed"],
-    );
-    desk.fails(&["verify", "--deep", "run"], 4, &["geneval-overall"]);
+    desk.file("scores.jsonl", &of_ar);
+    desk.fails(&IMPORT, 4, &["metrics/geneval-overall/ar.json", "as they were sealed"]);
+    desk.fails(&["check", "run"], 4, &["geneval-overall"]);
     let said = desk.succeeds(&["score", "run"]).err;
     assert!(said.contains("bring its scores back with `specimen import-scores`"), "{said}");
     assert!(metrics_of(&desk, "ar")["geneval-overall"]["value"].is_null());
-    desk.succeeds(&["import-scores", "run", "ar.jsonl"]);
+    desk.succeeds(&IMPORT);
     assert_eq!(metrics_of(&desk, "ar")["geneval-overall"]["value"], value);
     desk.succeeds(&["verify", "run"]);
 }
@@ -172,9 +150,8 @@ fn geneval_scores_come_back_with_intervals_and_the_run_is_sealed_as_before() {
 fn a_run_that_grows_keeps_imported_scores_only_where_they_are_of_all_images() {
     let lines: String = metadata().iter().map(|line| format!("{line}\n")).collect();
     let desk = run_of("evaluation_metadata.jsonl", &lines);
-    desk.succeeds(&["export", "run", "--for", "geneval", "--out", "out"]);
-    desk.file("ar.jsonl", &geneval_results(&desk, &folder_of(&desk, "out", "ar"), |number, _| number == 0));
-    desk.succeeds(&["import-scores", "run", "ar.jsonl"]);
+    desk.file("scores.jsonl", &geneval_scores("ar", |number, _| number == 0));
+    desk.succeeds(&IMPORT);
     let before = metrics_of(&desk, "ar");
     let resume = |more: &[&str]| {
         desk.succeeds(&[&["run", "bench.toml", "--out", "run", "--resume"][..], more].concat())
@@ -197,38 +174,49 @@ fn a_run_that_grows_keeps_imported_scores_only_where_they_are_of_all_images() {
 }
 
 #[test]
-fn results_that_do_not_fit_change_nothing() {
+fn scores_that_do_not_fit_change_nothing() {
     let lines: String = metadata().iter().map(|line| format!("{line}\n")).collect();
     let desk = run_of("evaluation_metadata.jsonl", &lines);
-    desk.succeeds(&["export", "run", "--for", "geneval", "--out", "out"]);
-    let of_ar = folder_of(&desk, "out", "ar");
-    let text = geneval_results(&desk, &of_ar, |_, _| true);
+    let text = geneval_scores("ar", |_, _| true);
+    let without_first: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    let first = text.lines().next().unwrap();
     let seal = || fs::read(desk.path("run/checksums.json")).unwrap();
     let before = seal();
-    let other = of_ar.rsplit_once('+').map(|(cell, _)| format!("{cell}+0123456789ab")).unwrap();
-    for (text, code, parts) in [
-        (text.replace(&of_ar, &other), 4, ["line 1", "of another run"]),
-        (
-            text.lines().skip(1).map(|line| format!("{line}\n")).collect(),
-            4,
-            ["1 of 28 images of cell ar", "ar/0/0"],
-        ),
-        (format!("{text}{}\n", text.lines().next().unwrap()), 4, ["line 29", "on line 1 already"]),
-        (text.replacen("counting", "count", 1), 4, ["line 9", "`tag`"]),
-        (text.replace("/samples/", "/../"), 4, ["line 1", "FOLDER/00000/samples/0000.png"]),
+    for (text, parts) in [
+        (text.replace("ar/", "eagle/"), ["line 1: ", "the run has no image eagle/0/0"]),
+        (text.replacen("ar/0/0", "ar/0/4", 1), ["line 1: ", "no image ar/0/4"]),
+        (text.replacen("ar/0/0", "ar/0/00", 1), ["line 1: ", "ar/0/00"]),
+        (without_first, ["1 of 28 images of cell ar have no score", "the first is ar/0/0"]),
+        (format!("{text}{first}\n"), ["line 29: ", "ar/0/0 has a score above already"]),
+        (text.replacen("counting", "count", 4), ["line 9: ", "geneval-counting, geneval-colors"]),
+        (text.replacen("counting", "position", 1), ["line 10: ", "of group `position`, found `counting`"]),
+        (text.replacen(",\"group\":\"counting\"", "", 4), ["4 of 28 images", "no score with a group"]),
+        (text.replacen("\"score\":1", "\"score\":true", 1), ["line 1: ", "expected f64"]),
+        (text.replacen("\"score\":1", "\"score\":1e999", 1), ["line 1: ", "out of range"]),
+        ("[1]\n".to_owned(), ["line 1: ", "nothing was imported"]),
+        ("\n".to_owned(), ["no score is in the file", "scores.jsonl"]),
     ] {
-        desk.file("r.jsonl", &text);
-        desk.fails(&["import-scores", "run", "r.jsonl"], code, &parts);
+        desk.file("scores.jsonl", &text);
+        desk.fails(&IMPORT, 4, &parts);
     }
-    desk.file("r.csv", &text);
-    desk.fails(&["import-scores", "run", "r.csv"], 2, &["expected a file of results"]);
-    desk.fails(&["import-scores", "run", "none.jsonl"], 4, &["none.jsonl"]);
-    desk.fails(&["import-scores", "none", "r.jsonl"], 4, &["none"]);
+    // A file cannot take a terminal over, nor fill it.
+    let hostile = text.replacen("ar/0/0", &format!("\\u001b[2J{}", "x".repeat(10_000)), 1);
+    desk.file("scores.jsonl", &hostile);
+    let said = desk.run(&IMPORT).err;
+    assert!(said.contains("line 1: ") && !said.contains('\u{1b}') && said.len() < 1_500, "{said}");
+    for (args, code, part) in [
+        (["import-scores", "run", "--metric", "geneval", "none.jsonl"], 4, "none.jsonl"),
+        (["import-scores", "none", "--metric", "geneval", "scores.jsonl"], 4, "none"),
+        (["import-scores", "run", "--metric", "fid", "scores.jsonl"], 2, "[possible values: dpg, geneval]"),
+        (["export", "run", "--for", "geneval", "--quiet"], 2, "docs/benchmarks.md"),
+    ] {
+        desk.fails(&args, code, &[part]);
+    }
+    let gone = desk.run(&["export", "run", "--for", "dpg", "--format", "json"]);
+    let said: Value = serde_json::from_str(&gone.err).unwrap();
+    assert!(gone.code == 2 && said.to_string().contains("`specimen export` is gone"), "{said}");
     assert_eq!(seal(), before);
     desk.succeeds(&["verify", "run"]);
-    let parts = ["evaluation_metadata.jsonl", "expected `dpg-bench` or a file like it"];
-    desk.fails(&["export", "run", "--for", "dpg", "--out", "new"], 4, &parts);
-    assert!(!desk.path("new").exists());
 }
 
 #[test]
@@ -240,40 +228,27 @@ cups,\"two cups, blue\",,2,1,attribute,color,\"attribute - color (cups, blue)\",
 sky,a wide sky,,1,0,global,,global - (sky),Is it a sky?
 ";
     let desk = run_of("dpg_bench.csv", csv);
-    let said = desk.succeeds(&["export", "run", "--for", "dpg", "--out", "out"]).out;
-    assert!(said.contains("dist_eval.sh") && said.contains("RESOLUTION is"), "{said}");
-    let folder = folder_of(&desk, "out", "ar");
-    assert!(desk.path(&format!("out/{folder}/cups.png")).is_file());
-    let results = format!(
-        "out/{folder}/cups.png, 0.5, 0.5, 1.0, 0.0, 0.5\nout/{folder}/sky.png, 1.0, 1.0, 1.0, 0.0, 0.75\n"
-    );
-    desk.file("r_results.txt", &format!("{results}Model: x\nDPG-Bench score: 62.5\n"));
-    let mut details = String::new();
-    for (corner, blue) in
-        [("0, 0, 1, 1", "no"), ("1, 0, 2, 1", "no"), ("0, 1, 1, 2", "yes"), ("1, 1, 2, 2", "no")]
-    {
-        details += &format!("out/{folder}/cups.png, ({corner}), Are the cups blue?, {blue}\n");
+    let mut scores = "image,score,value,prompt\n".to_owned();
+    for (sample, cups, sky) in [(0, 0.5, 1), (1, 0.5, 1), (2, 1.0, 1), (3, 0.0, 0)] {
+        scores +=
+            &format!("ar/cups/{sample},{cups},,\"two cups, blue\"\nar/sky/{sample},{sky},,a wide sky\n");
+        scores += &format!("ar/cups/{sample},{},attribute,\n", u8::from(sample == 2));
     }
-    desk.file("r_results_detail.txt", &details);
-    let said = desk.succeeds(&["import-scores", "run", "r_results.txt"]).out;
+    desk.file("scores.csv", &scores);
+    let import = ["import-scores", "run", "--metric", "dpg", "scores.csv"];
+    let said = desk.succeeds(&import).out;
     assert!(said.contains("dpg-attribute") && said.contains("(n 4)"), "{said}");
     let metrics = metrics_of(&desk, "ar");
     assert_eq!(
         (&metrics["dpg-overall"]["value"], &metrics["dpg-attribute"]["value"]),
         (&json!(0.625), &json!(0.25))
     );
+    assert_eq!(metrics["dpg-overall"]["protocol"], "TencentQQGYLab/ELLA");
     let why = metrics["dpg-entity"]["why"].as_str().unwrap();
-    assert!(why.contains("no question about ar is of the category entity"), "{why}");
+    assert!(why.contains("no score of ar is of dpg-entity"), "{why}");
     desk.succeeds(&["verify", "run"]);
-
-    let three = Desk::new();
-    let path = three.file("dpg_bench.csv", csv);
-    three.file("bench.toml", &SPEC.replace("DATASET", &path).replace("samples = 4", "samples = 3"));
-    three.succeeds(&["run", "bench.toml", "--out", "run"]);
-    three.fails(
-        &["export", "run", "--for", "dpg", "--out", "out"],
-        4,
-        &["has 3 images, expected 4", "samples = 4"],
-    );
-    assert!(!three.path("out").exists());
+    desk.file("scores.csv", &scores.replacen(",0.5,", ",nan,", 1));
+    desk.fails(&import, 4, &["line 2: ", "expected a finite score, found NaN"]);
+    desk.file("scores.csv", "image,scores\nar/cups/0,1\n");
+    desk.fails(&import, 4, &["line 2: ", "missing field `score`"]);
 }

@@ -9,7 +9,8 @@ mod citing;
 mod costs;
 mod diagnostics;
 mod doctor_weights;
-mod exporting;
+#[cfg(feature = "torch")]
+#[cfg(feature = "torch")]
 mod external;
 mod falsified;
 mod growth;

@@ -73,7 +73,7 @@ fn a_table_at_full_size_runs_by_made_weights_and_no_command_takes_the_run_for_a_
     }
     assert_eq!(answer["n_prompts"], 5000);
 
-    let refused: [&[&str]; 10] = [
+    let refused: [&[&str]; 9] = [
         &["report", "r/run"],
         &["records", "r/run"],
         &["compare", "r/run", "r/run"],
@@ -83,7 +83,6 @@ fn a_table_at_full_size_runs_by_made_weights_and_no_command_takes_the_run_for_a_
         &["grid", "r/run"],
         &["verify", "--deep", "r/run"],
         &["cite", "r/run"],
-        &["export", "r/run", "--for", "geneval", "--out", "e"],
     ];
     for args in refused {
         desk.fails(args, 2, &["r/run: this run is a rehearsal by made weights", "by `specimen run`"]);

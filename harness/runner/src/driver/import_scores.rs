@@ -1,13 +1,14 @@
 //! Scores of another tool taken into a finished run: the metric becomes part of its spec, the scores files of its own, and the
 //! run is summarised and sealed again. Nothing else is computed again, so the run must be as it was sealed.
 
-use std::{cell::RefCell, path::Path};
+use std::{cell::RefCell, collections::BTreeSet, path::Path};
 
 use specimen_catalog::Metric;
 use specimen_datasets::data_root::DataRoot;
-use specimen_exchange::{CellScores, read_scores};
 use specimen_experiments::spec::MetricSpec;
-use specimen_record::{Manifest, MetricFile, Part, PlanFile, RunDir, read_document, seal_complaints};
+use specimen_record::{
+    ItemKey, Manifest, MetricFile, Part, PlanFile, RunDir, read_document, seal_complaints,
+};
 
 use crate::{
     driver::{
@@ -18,7 +19,7 @@ use crate::{
         renewal::{Renewal, renew_manifest},
     },
     error::RunError,
-    imported_scores,
+    imported_scores::{self, Scores},
     plan::stored_plan::{plan_of_stored, spec_of},
     process::{
         disk_wait::{DiskWait, Wait},
@@ -32,15 +33,19 @@ use crate::{
 pub struct Imported {
     /// The run, summarised again.
     pub outcome: Outcome,
-    /// The files of the cells that the results are of, in the order of the cells and of the metric's values.
+    /// The files of the cells that the scores are of, in the order of the cells and of the metric's values.
     pub files: Vec<MetricFile>,
 }
 
-/// Takes the scores in `results` into `run`; `cell` is whose they are, where the paths in the file do not say so.
+/// Takes the scores of a metric in `results` into `run`.
+///
+/// # Errors
+/// A run that another process works on, that is not finished or not as it was sealed; scores that are not of its images, or not
+/// of all of a cell.
 pub fn import_scores(
     run: &RunDir,
     results: &Path,
-    cell: Option<&str>,
+    metric: &'static Metric,
     data_root: Option<&DataRoot>,
     stop: &StopRequest,
     report: &mut dyn FnMut(DriverEvent),
@@ -57,15 +62,13 @@ pub fn import_scores(
                 .to_owned(),
         });
     }
-    let scores =
-        read_scores(run, results, cell, data_root).map_err(|error| RunError::Exchange(Box::new(error)))?;
     let manifest: Manifest = read_document(&run.manifest())?;
     let mut spec = spec_of(run, &manifest)?;
     let file: PlanFile = read_document(&run.plan())?;
-    for metric in scores.iter().map(|scores| scores.metric) {
-        if !spec.metrics.iter().any(|known| known.name == metric) {
-            spec.metrics.push(MetricSpec::named(metric));
-        }
+    let images: BTreeSet<ItemKey> = file.items.iter().map(|item| item.key.clone()).collect();
+    let scores = Scores::read(results, metric, &images)?;
+    if !spec.metrics.iter().any(|known| known.name == metric.name) {
+        spec.metrics.push(MetricSpec::named(&metric.name));
     }
     let as_json = serde_json::to_value(&spec).map_err(|error| RunError::Spec(error.to_string()))?;
     let plan = plan_of_stored(spec, &file)?;
@@ -77,8 +80,8 @@ pub fn import_scores(
         CellImages::of(&plan, &records, cell)
     };
     let mut files = Vec::new();
-    for scores in &scores {
-        files.extend(imported_scores::files(scores, &images_of(&scores.cell), plan.spec.seed)?);
+    for cell in scores.cells() {
+        files.extend(scores.files(&images_of(&cell), plan.spec.seed)?);
     }
     renew_manifest(
         run,
@@ -91,20 +94,10 @@ pub fn import_scores(
     }
     // Cells without a result say so.
     for cell in &plan.spec.cells {
-        for metric in metrics(&scores) {
-            for file in imported_scores::kept(run, &images_of(&cell.name), &MetricSpec::named(&metric.name))?
-            {
-                disk.put(&run.metrics(&file.metric, &cell.name), &file)?;
-            }
+        for file in imported_scores::kept(run, &images_of(&cell.name), &MetricSpec::named(&metric.name))? {
+            disk.put(&run.metrics(&file.metric, &cell.name), &file)?;
         }
     }
     let (merged, records) = merged(&context)?;
     Ok(Imported { outcome: conclude(&context, &merged, &records)?, files })
-}
-
-/// The metrics of scores, each once.
-fn metrics(scores: &[CellScores]) -> Vec<&'static Metric> {
-    let mut names: Vec<&str> = scores.iter().map(|scores| scores.metric).collect();
-    names.dedup();
-    names.into_iter().filter_map(specimen_catalog::metric).collect()
 }
