@@ -5,8 +5,7 @@
 
 The packages are those of `cargo tree` for the program, the texts are files of the packages as they were published. Of a
 package that offers MIT and other licences the text of MIT is taken. Cargo.lock must be up to date, and the packages
-fetched (`cargo fetch`). `cargo test -p specimen-tidy` compares the file with `cargo tree`. A failure is one sentence on
-stderr and exit status 1. Only the standard library is used.
+fetched (`cargo fetch`). A failure is one sentence on stderr and exit status 1. Only the standard library is used.
 """
 
 import json

@@ -1,5 +1,5 @@
 //! The pages of `docs/`: every one is in the book's summary, a measurement says what it must, and the two pages that
-//! everybody reads stay short.
+//! everybody reads stay short. Pages and messages are in plain words.
 
 use crate::{links::links, workspace::TextFile};
 
@@ -17,6 +17,25 @@ const README_LINES: usize = 120;
 
 /// The page on how we measure, and the words that it may have.
 const HOW_WE_MEASURE: (&str, usize) = ("docs/how-we-measure.md", 1500);
+
+/// Phrases that need a second reading, in messages and documents.
+const PHRASES: &str = "is told|are told|held against|hold it against|stand beside|stands beside|lies there|lies here|goes on|\
+                       go on with|by itself|want of room|what became of";
+
+/// Complaints about [`PHRASES`] in lines of sources that are no comments, and in documents but measurements, which are not
+/// changed afterwards.
+#[must_use]
+pub fn check_phrases(file: &TextFile) -> Vec<String> {
+    let is_source = file.is_rust() && file.path.contains("/src/") && !file.path.starts_with("harness/tidy/");
+    let is_document = file.path.ends_with(".md") && !file.path.starts_with(MEASUREMENTS[0]);
+    let is_read = |line: &str| is_document || is_source && !line.trim_start().starts_with("//");
+    let lines = (1..).zip(file.text.lines()).filter(|(_, line)| is_read(line));
+    let complaint = |(at, line): (usize, &str)| {
+        let phrase = PHRASES.split('|').find(|phrase| line.contains(*phrase))?;
+        Some(format!("{}:{at}: `{phrase}`; say it in plain words", file.path))
+    };
+    lines.filter_map(complaint).collect()
+}
 
 /// Complaints about pages below `docs/` that the summary does not list, and measurements that their index does not.
 pub fn check_listed(files: &[TextFile]) -> Vec<String> {
@@ -111,6 +130,17 @@ mod tests {
             assert!(found[0].starts_with(&format!("{path}:{line}: must begin with `{fact}`")), "{found:?}");
         }
         assert_eq!(check_measurement(&page(path, &whole.replace("** m\n", "** \n"))).len(), 1);
+    }
+
+    #[test]
+    fn a_phrase_is_found_in_messages_and_documents_and_not_in_comments() {
+        for phrase in PHRASES.split('|') {
+            let found = |path: &str, line: &str| check_phrases(&page(path, line)).len();
+            assert_eq!(found("a/src/x.rs", &format!("\"it {phrase} it\"")), 1, "{phrase}");
+            assert_eq!(found("docs/x.md", phrase), 1, "{phrase}");
+            assert_eq!(found("a/src/x.rs", &format!("    // {phrase}")), 0, "{phrase}");
+            assert_eq!(found("docs/measurements/x.md", phrase), 0, "{phrase}");
+        }
     }
 
     #[test]

@@ -66,20 +66,12 @@ pub fn root() -> PathBuf {
     here.ancestors().find(is_root).expect("this crate is in a workspace").to_owned()
 }
 
-/// The parsed `Cargo.toml` of the workspace in `root`.
-///
-/// # Panics
-/// If it is missing or not TOML.
-pub fn manifest(root: &Path) -> toml::Table {
-    parse(&root.join("Cargo.toml"))
-}
-
 /// The crates of the workspace in `root`, in the order of `members`.
 ///
 /// # Panics
 /// If a member has no readable `Cargo.toml`.
 pub fn members(root: &Path) -> Vec<Member> {
-    let manifest = manifest(root);
+    let manifest = parse(&root.join("Cargo.toml"));
     let folders = manifest["workspace"]["members"].as_array().expect("`members` is a list");
     let folder = |value: &toml::Value| value.as_str().expect("a member is a string").to_owned();
     folders

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use specimen_tidy::{
-    budget, docs, features, graph, links, notices, pages, registry, sources, words,
+    graph, links, pages, registry, sources,
     workspace::{self, Member, TextFile},
 };
 
@@ -44,21 +44,6 @@ fn crates_are_named_after_their_folder_and_inherit_the_workspace() {
 }
 
 #[test]
-fn tests_build_no_library_of_the_binary_a_second_time() {
-    let tree = |edges| features::features(&workspace::root(), edges).expect("cargo tree answers");
-    assert_none(features::check_same(&tree("normal,build"), &tree("normal,build,dev")));
-}
-
-#[test]
-fn every_package_of_the_program_is_in_the_notices_with_its_licence() {
-    let packages = notices::packages(&workspace::root()).expect("cargo tree answers");
-    assert!(packages.len() > 100, "{packages:?}");
-    let listed =
-        std::fs::read_to_string(workspace::root().join(notices::NOTICES)).expect("the file is there");
-    assert_none(notices::check(&packages, &listed));
-}
-
-#[test]
 fn no_source_file_is_long() {
     assert_none(FILES.iter().filter_map(sources::check_length));
 }
@@ -74,33 +59,8 @@ fn every_source_file_is_compiled() {
 }
 
 #[test]
-fn names_of_files_say_something() {
-    assert_none(FILES.iter().filter_map(words::check_name));
-}
-
-#[test]
-fn nothing_is_left_unfinished() {
-    assert_none(FILES.iter().flat_map(words::check_finished));
-}
-
-#[test]
 fn messages_and_documents_are_in_plain_words() {
-    assert_none(FILES.iter().flat_map(words::check_phrases));
-}
-
-#[test]
-fn no_file_names_a_path_of_one_machine() {
-    assert_none(FILES.iter().flat_map(words::check_paths));
-}
-
-#[test]
-fn seeds_clocks_and_tensors_stay_where_they_belong() {
-    assert_none(FILES.iter().flat_map(words::check_places));
-}
-
-#[test]
-fn no_step_reads_the_device_but_through_one_copy() {
-    assert_none(FILES.iter().flat_map(words::check_host_reads));
+    assert_none(FILES.iter().flat_map(pages::check_phrases));
 }
 
 #[test]
@@ -127,19 +87,6 @@ fn every_error_type_with_a_kind_of_failure_is_asked_for_it() {
 }
 
 #[test]
-fn every_dependency_is_used() {
-    assert_none(docs::check_used(&workspace::manifest(&workspace::root()), &MEMBERS));
-}
-
-#[test]
-fn every_dependency_has_its_reason_in_architecture() {
-    assert_none(docs::check_dependencies(
-        &workspace::manifest(&workspace::root()),
-        text_of("ARCHITECTURE.md"),
-    ));
-}
-
-#[test]
 fn links_in_documents_lead_somewhere() {
     let documents = FILES.iter().filter(|file| file.path.ends_with(".md"));
     assert_none(documents.flat_map(|file| links::check_links(&workspace::root(), file)));
@@ -159,14 +106,4 @@ fn every_measurement_says_date_machine_commit_and_command() {
 #[test]
 fn readme_and_how_we_measure_stay_short() {
     assert_none(FILES.iter().filter_map(pages::check_length));
-}
-
-#[test]
-fn a_clone_has_what_it_needs_and_pins_no_toolchain() {
-    assert_none(budget::check_files(&workspace::root()));
-}
-
-#[test]
-fn committed_weights_are_small() {
-    assert_none(budget::check_weights(&workspace::root()));
 }
