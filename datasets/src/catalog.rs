@@ -1,7 +1,7 @@
 //! Every dataset by name, and the one function that opens them.
 //!
 //! Adding a dataset: a reader in a file of its own, an [`Entry`], a line in [`open`], and, if it needs
-//! files, an item in [`crate::manifest`].
+//! a file, an item in `items.toml`.
 
 use crate::caption::CaptionPolicy;
 use crate::cascade_figures;
@@ -10,7 +10,7 @@ use crate::data_root::DataRoot;
 use crate::dpg;
 use crate::error::{DatasetError, Result};
 use crate::geneval;
-use crate::manifest::{COCO_CAPTIONS, DPG_PROMPTS, DataItem, GENEVAL_PROMPTS, PARTI_PROMPTS};
+use crate::manifest::{DataItem, item};
 use crate::parti;
 use crate::prompt::{Prompt, PromptId};
 use crate::prompt_set::PromptSet;
@@ -37,10 +37,18 @@ pub struct Entry {
     pub what: &'static str,
     /// Number of prompts without a limit (one caption an image); `None` when a limit must say it.
     pub n_prompts: Option<usize>,
-    /// The files that it needs.
-    pub needs: &'static [DataItem],
+    /// Key of the file that it needs in [`crate::manifest`].
+    needs: Option<&'static str>,
     /// Keys of the works to cite, in the catalog of citations (`harness/catalog/citations`).
     pub cite: &'static [&'static str],
+}
+
+impl Entry {
+    /// The file that it needs.
+    #[must_use]
+    pub fn file(&self) -> Option<&'static DataItem> {
+        self.needs.map(item)
+    }
 }
 
 /// All datasets with a name, in the order of `data list`.
@@ -49,56 +57,56 @@ pub const ENTRIES: [Entry; 8] = [
         name: "coco2017-val",
         what: "COCO val2017 captions, one an image by the caption policy",
         n_prompts: Some(5_000),
-        needs: &[COCO_CAPTIONS],
+        needs: Some("coco2017-val-captions"),
         cite: &["lin2014coco", "chen2015cococaptions"],
     },
     Entry {
         name: "parti-prompts",
         what: "PartiPrompts, with category and challenge",
         n_prompts: Some(1_632),
-        needs: &[PARTI_PROMPTS],
+        needs: Some("parti-prompts"),
         cite: &["yu2022parti"],
     },
     Entry {
         name: "geneval",
         what: "GenEval's prompts, with their task; 4 images each in the benchmark",
         n_prompts: Some(553),
-        needs: &[GENEVAL_PROMPTS],
+        needs: Some("geneval-prompts"),
         cite: &["ghosh2023geneval"],
     },
     Entry {
         name: "dpg-bench",
         what: "DPG-Bench's long prompts; 4 images each in the benchmark",
         n_prompts: Some(1_065),
-        needs: &[DPG_PROMPTS],
+        needs: Some("dpg-bench-prompts"),
         cite: &["hu2024ella"],
     },
     Entry {
         name: cascade_figures::NAME,
         what: "the prompts that CASCADE prints below its figures 1, 3, 9 and 11 to 14",
         n_prompts: Some(31),
-        needs: &[],
+        needs: None,
         cite: &["yildirim2026cascade"],
     },
     Entry {
         name: "scenes-val",
         what: "captions of procedural scenes that the embedded model has not seen; `limit` may ask for more",
         n_prompts: Some(N_SCENES_VAL),
-        needs: &[],
+        needs: None,
         cite: &["specimen"],
     },
     Entry {
         name: "scenes-train",
         what: "captions of procedural scenes; the embedded model is trained on these, those beyond are new",
         n_prompts: Some(N_SCENES_TRAIN),
-        needs: &[],
+        needs: None,
         cite: &["specimen"],
     },
     Entry {
         name: "unconditional",
         what: "prompts without text, for models that take none; `limit` says how many",
         n_prompts: None,
-        needs: &[],
+        needs: None,
         cite: &["specimen"],
     },
 ];
@@ -125,15 +133,14 @@ pub struct OpenOptions {
 /// have the published content; a path takes any.
 pub fn open(name: &str, options: &OpenOptions) -> Result<PromptSet> {
     let root = options.root.as_ref();
+    let file = |key| item(key).locate_verified(root);
     let caption = options.caption.unwrap_or(CaptionPolicy::Longest);
     let set = match name {
-        "coco2017-val" => {
-            CocoCaptions::read(&COCO_CAPTIONS.locate_verified(root)?)?.prompts(name, caption)?
-        }
-        "parti-prompts" => parti::read(&PARTI_PROMPTS.locate_verified(root)?, name)?,
-        "geneval" => geneval::read(&GENEVAL_PROMPTS.locate_verified(root)?, name)?,
-        "dpg-bench" => dpg::read(&DPG_PROMPTS.locate_verified(root)?, name)?,
-        cascade_figures::NAME => cascade_figures::prompts()?,
+        "coco2017-val" => CocoCaptions::read(&file("coco2017-val-captions")?)?.prompts(name, caption)?,
+        "parti-prompts" => parti::read(&file("parti-prompts")?, name)?,
+        "geneval" => geneval::read(&file("geneval-prompts")?, name)?,
+        "dpg-bench" => dpg::read(&file("dpg-bench-prompts")?, name)?,
+        cascade_figures::NAME => cascade_figures::prompts(),
         "scenes-val" => scenes(name, VAL_SEED, n_generated(name, options, Some(N_SCENES_VAL))?)?,
         "scenes-train" => scenes(name, TRAIN_SEED, n_generated(name, options, Some(N_SCENES_TRAIN))?)?,
         "unconditional" => PromptSet::unconditional(name, n_generated(name, options, None)?)?,
@@ -223,8 +230,8 @@ mod tests {
     fn every_name_opens_or_says_which_data_it_needs() {
         for entry in ENTRIES {
             match open(entry.name, &limited(3)) {
-                Ok(set) => assert_eq!((set.name(), set.n_prompts(), entry.needs.len()), (entry.name, 3, 0)),
-                Err(DatasetError::Absent { what, .. }) => assert_eq!(what, entry.needs[0].key),
+                Ok(set) => assert_eq!((set.name(), set.n_prompts(), entry.file()), (entry.name, 3, None)),
+                Err(DatasetError::Absent { what, .. }) => assert_eq!(what, entry.file().unwrap().key),
                 Err(error) => panic!("{}: {error}", entry.name),
             }
         }

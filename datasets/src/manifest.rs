@@ -1,5 +1,5 @@
 //! Where the published data is on this machine, what its content must be, and what to fetch when it is
-//! absent. The product carries none of it.
+//! absent: the facts in `items.toml`. The product carries none of the data.
 //!
 //! Everything is below one folder, `SPECIMEN_DATA`. Digests are sha256 of the uncompressed content, so a
 //! file may be kept gzipped.
@@ -11,16 +11,19 @@ use crate::error::{DatasetError, Place, Result};
 use crate::geneval;
 use crate::image_folder;
 use crate::read;
+use serde::Deserialize;
 use specimen_foundation::{digest::Digest, folders::DATA_VARIABLE};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// What must be at an item's place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Expected {
     /// A file with this content.
     Content {
         /// sha256 of the uncompressed content, 64 hexadecimal digits.
-        sha256: &'static str,
+        sha256: String,
         /// Uncompressed size in bytes.
         n_bytes: u64,
     },
@@ -40,7 +43,8 @@ pub enum Expected {
 }
 
 /// What a file of unknown digest is a list of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Counted {
     /// Prompts of GenEval.
     GenevalPrompts,
@@ -70,208 +74,63 @@ impl Counted {
 }
 
 /// A published file or folder that datasets need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DataItem {
     /// Its name in messages and in `data list`.
-    pub key: &'static str,
-    /// Places below the data folder, most usual first; the first that exists counts.
-    pub places: &'static [&'static str],
-    /// What must be at that place.
-    pub expected: Expected,
-    /// What to fetch and from where, as the object of "fetch".
-    pub fetch: &'static str,
-    /// The address from which a program fetches it, and what is done with it then.
-    pub source: Source,
+    pub key: String,
     /// Names besides the key under which it is fetched; several items may share one.
-    pub groups: &'static [&'static str],
-    /// Licence of the data.
-    pub licence: &'static str,
-}
-
-/// Where a publisher has an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+    pub groups: Vec<String>,
+    /// What to fetch and from where, as the object of "fetch".
+    fetch: String,
     /// The publisher's address.
-    pub url: &'static str,
+    pub url: String,
     /// What the address has.
     pub holds: Holds,
-    /// Where the item is put, one of its places.
-    pub place: &'static str,
+    /// Places below the data folder, most usual first; the first that exists counts.
+    pub places: Vec<String>,
+    /// Licence of the data.
+    pub licence: String,
+    /// What must be at its place.
+    pub expected: Expected,
 }
 
 /// What an address has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Holds {
     /// The item as it is.
     Itself,
     /// A zip archive with the item under this name.
-    ZippedFile(&'static str),
+    ZippedFile(String),
     /// A zip archive with the item's files in this folder.
-    ZippedFolder(&'static str),
+    ZippedFolder(String),
 }
 
-/// Captions of COCO val2017.
-pub const COCO_CAPTIONS: DataItem = DataItem {
-    key: "coco2017-val-captions",
-    places: &[
-        "coco/captions_val2017.json",
-        "coco/captions_val2017.json.gz",
-        "coco/annotations/captions_val2017.json",
-    ],
-    expected: Expected::Content {
-        sha256: "afe3b30e403dd7f228e2373023abbd60042a6e10ec6874d3652df034d289ebb9",
-        n_bytes: 3_872_473,
-    },
-    fetch: "annotations/captions_val2017.json out of annotations_trainval2017.zip from cocodataset.org \
-            (https://s3.amazonaws.com/images.cocodataset.org/annotations/annotations_trainval2017.zip)",
-    source: Source {
-        url: "https://s3.amazonaws.com/images.cocodataset.org/annotations/annotations_trainval2017.zip",
-        holds: Holds::ZippedFile("annotations/captions_val2017.json"),
-        place: "coco/annotations/captions_val2017.json",
-    },
-    groups: &["coco2017-captions", "coco2017-val"],
-    licence: "CC BY 4.0 (COCO Consortium)",
-};
-
-/// Photos of COCO val2017.
-pub const COCO_PHOTOS: DataItem = DataItem {
-    key: "coco2017-val-photos",
-    places: &["coco/val2017"],
-    expected: Expected::Images { n: 5000 },
-    fetch: "the folder in val2017.zip of cocodataset.org (https://s3.amazonaws.com/images.cocodataset.org/zips/val2017.zip)",
-    source: Source {
-        url: "https://s3.amazonaws.com/images.cocodataset.org/zips/val2017.zip",
-        holds: Holds::ZippedFolder("val2017"),
-        place: "coco/val2017",
-    },
-    groups: &["coco2017-val"],
-    licence: "per image, see `license` in the caption file",
-};
-
-/// The prompts of PartiPrompts.
-pub const PARTI_PROMPTS: DataItem = DataItem {
-    key: "parti-prompts",
-    places: &["parti/PartiPrompts.tsv"],
-    expected: Expected::Content {
-        sha256: "fab29e41bb512a169b56acab4cf2a41dcb675e285df2efcde6640c7dd3c440eb",
-        n_bytes: 123_107,
-    },
-    fetch: "PartiPrompts.tsv from google-research/parti \
-            (https://raw.githubusercontent.com/google-research/parti/5a657978134374ce28973948331b319adef164bd/PartiPrompts.tsv)",
-    source: Source {
-        url: "https://raw.githubusercontent.com/google-research/parti/5a657978134374ce28973948331b319adef164bd/PartiPrompts.tsv",
-        holds: Holds::Itself,
-        place: "parti/PartiPrompts.tsv",
-    },
-    groups: &["parti"],
-    licence: "Apache-2.0",
-};
-
-/// Images of the MNIST test split.
-pub const MNIST_IMAGES: DataItem = DataItem {
-    key: "mnist-test-images",
-    places: &["mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-images-idx3-ubyte"],
-    expected: Expected::Content {
-        sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        n_bytes: 7_840_016,
-    },
-    fetch: "t10k-images-idx3-ubyte.gz of MNIST \
-            (https://storage.googleapis.com/cvdf-datasets/mnist/t10k-images-idx3-ubyte.gz)",
-    source: Source {
-        url: "https://storage.googleapis.com/cvdf-datasets/mnist/t10k-images-idx3-ubyte.gz",
-        holds: Holds::Itself,
-        place: "mnist/t10k-images-idx3-ubyte.gz",
-    },
-    groups: &["mnist"],
-    licence: "CC BY-SA 3.0",
-};
-
-/// Labels of the MNIST test split.
-pub const MNIST_LABELS: DataItem = DataItem {
-    key: "mnist-test-labels",
-    places: &["mnist/t10k-labels-idx1-ubyte.gz", "mnist/t10k-labels-idx1-ubyte"],
-    expected: Expected::Content {
-        sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        n_bytes: 10_008,
-    },
-    fetch: "t10k-labels-idx1-ubyte.gz of MNIST \
-            (https://storage.googleapis.com/cvdf-datasets/mnist/t10k-labels-idx1-ubyte.gz)",
-    source: Source {
-        url: "https://storage.googleapis.com/cvdf-datasets/mnist/t10k-labels-idx1-ubyte.gz",
-        holds: Holds::Itself,
-        place: "mnist/t10k-labels-idx1-ubyte.gz",
-    },
-    groups: &["mnist"],
-    licence: "CC BY-SA 3.0",
-};
-
-/// Objects in the images of COCO val2017, for breakdowns by supercategory.
-pub const COCO_INSTANCES: DataItem = DataItem {
-    key: "coco2017-val-instances",
-    places: &[
-        "coco/annotations/instances_val2017.json",
-        "coco/instances_val2017.json",
-        "coco/instances_val2017.json.gz",
-    ],
-    expected: Expected::Counted { n: 36_781, of: Counted::CocoInstances },
-    fetch: "annotations/instances_val2017.json out of annotations_trainval2017.zip from cocodataset.org \
-            (https://s3.amazonaws.com/images.cocodataset.org/annotations/annotations_trainval2017.zip)",
-    source: Source {
-        url: "https://s3.amazonaws.com/images.cocodataset.org/annotations/annotations_trainval2017.zip",
-        holds: Holds::ZippedFile("annotations/instances_val2017.json"),
-        place: "coco/annotations/instances_val2017.json",
-    },
-    groups: &["coco2017-instances"],
-    licence: "CC BY 4.0 (COCO Consortium)",
-};
-
-/// The prompts of GenEval, with what a detector must find.
-pub const GENEVAL_PROMPTS: DataItem = DataItem {
-    key: "geneval-prompts",
-    places: &["geneval/evaluation_metadata.jsonl", "geneval/prompts/evaluation_metadata.jsonl"],
-    expected: Expected::Counted { n: 553, of: Counted::GenevalPrompts },
-    fetch: "prompts/evaluation_metadata.jsonl from djghosh13/geneval \
-            (https://raw.githubusercontent.com/djghosh13/geneval/af4902f24d3ca90ebbb446dd9891a59e0f82725f/prompts/evaluation_metadata.jsonl)",
-    source: Source {
-        url: "https://raw.githubusercontent.com/djghosh13/geneval/af4902f24d3ca90ebbb446dd9891a59e0f82725f/prompts/evaluation_metadata.jsonl",
-        holds: Holds::Itself,
-        place: "geneval/evaluation_metadata.jsonl",
-    },
-    groups: &["geneval"],
-    licence: "MIT",
-};
-
-/// The prompts and questions of DPG-Bench.
-pub const DPG_PROMPTS: DataItem = DataItem {
-    key: "dpg-bench-prompts",
-    places: &["dpg_bench/dpg_bench.csv", "ELLA/dpg_bench/dpg_bench.csv"],
-    expected: Expected::Counted { n: 1_065, of: Counted::DpgPrompts },
-    fetch: "dpg_bench/dpg_bench.csv from TencentQQGYLab/ELLA \
-            (https://raw.githubusercontent.com/TencentQQGYLab/ELLA/3c228f1dc6c4d3cad0a47493816151a419f14db3/dpg_bench/dpg_bench.csv)",
-    source: Source {
-        url: "https://raw.githubusercontent.com/TencentQQGYLab/ELLA/3c228f1dc6c4d3cad0a47493816151a419f14db3/dpg_bench/dpg_bench.csv",
-        holds: Holds::Itself,
-        place: "dpg_bench/dpg_bench.csv",
-    },
-    groups: &["dpg-bench"],
-    licence: "Apache-2.0",
-};
+/// The items, each a table.
+#[derive(Deserialize)]
+struct Manifest {
+    item: Vec<DataItem>,
+}
 
 /// Every item, in the order of `data list`.
-pub const ITEMS: [DataItem; 8] = [
-    COCO_CAPTIONS,
-    COCO_PHOTOS,
-    COCO_INSTANCES,
-    PARTI_PROMPTS,
-    GENEVAL_PROMPTS,
-    DPG_PROMPTS,
-    MNIST_IMAGES,
-    MNIST_LABELS,
-];
+pub static ITEMS: LazyLock<Vec<DataItem>> = LazyLock::new(|| {
+    let manifest: Manifest = toml::from_str(include_str!("items.toml")).expect("items.toml is tested");
+    manifest.item
+});
+
+/// The item with this key.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn item(key: &str) -> &'static DataItem {
+    ITEMS.iter().find(|item| item.key == key).unwrap_or_else(|| panic!("items.toml has no `{key}`"))
+}
 
 /// The items that a name fetches: the one with this key, or those of a group.
-pub fn items_of(name: &str) -> Vec<DataItem> {
-    ITEMS.into_iter().filter(|item| item.key == name || item.groups.contains(&name)).collect()
+pub fn items_of(name: &str) -> impl Iterator<Item = &'static DataItem> {
+    ITEMS.iter().filter(move |item| item.key == name || item.groups.iter().any(|group| group == name))
 }
 
 /// How an item stands on this machine.
@@ -307,18 +166,26 @@ impl DataItem {
         candidates
             .into_iter()
             .find(|path| path.exists())
-            .ok_or_else(|| DatasetError::Absent { what: self.key.to_owned(), remedy: self.remedy(root) })
+            .ok_or_else(|| DatasetError::Absent { what: self.key.clone(), remedy: self.remedy(root) })
     }
 
     /// Whether what is at `path` is the item: reads and digests it.
     pub fn is_at(&self, path: &Path) -> Result<bool> {
-        Ok(match self.expected {
+        let (expected, found) = self.compared(path)?;
+        Ok(expected == found)
+    }
+
+    /// What is expected and what is at `path`, in the same words.
+    fn compared(&self, path: &Path) -> Result<(String, String)> {
+        Ok(match &self.expected {
             Expected::Content { sha256, n_bytes } => {
                 let (found, n_found) = content_digest(path)?;
-                found.as_str() == sha256 && n_found == n_bytes
+                (format!("sha256 {sha256}, {n_bytes} bytes"), format!("sha256 {found}, {n_found} bytes"))
             }
-            Expected::Images { n } => image_folder::n_pictures(path, n)? == n,
-            Expected::Counted { n, of } => of.count(path)? == n,
+            Expected::Images { n } => {
+                (format!("{n} images"), format!("{} images", image_folder::n_pictures(path, *n)?))
+            }
+            Expected::Counted { n, of } => (of.words(*n), of.words(of.count(path)?)),
         })
     }
 
@@ -329,19 +196,7 @@ impl DataItem {
             Err(DatasetError::Absent { remedy, .. }) => return Ok(Status::Absent { remedy }),
             Err(error) => return Err(error),
         };
-        let (expected, found) = match self.expected {
-            Expected::Content { sha256, n_bytes } => {
-                let (found_sha256, n_found) = content_digest(&path)?;
-                (
-                    format!("sha256 {sha256}, {n_bytes} bytes"),
-                    format!("sha256 {found_sha256}, {n_found} bytes"),
-                )
-            }
-            Expected::Images { n } => {
-                (format!("{n} images"), format!("{} images", image_folder::n_pictures(&path, n)?))
-            }
-            Expected::Counted { n, of } => (of.words(n), of.words(of.count(&path)?)),
-        };
+        let (expected, found) = self.compared(&path)?;
         if expected == found {
             return Ok(Status::Present { path });
         }
@@ -352,21 +207,27 @@ impl DataItem {
     /// unknown.
     pub fn locate_verified(&self, root: Option<&DataRoot>) -> Result<PathBuf> {
         let path = self.locate(root)?;
-        if let Expected::Counted { n, of } = self.expected {
-            let found = of.count(&path)?;
-            if found != n {
-                let expected = format!("the published file with its {}; {}", of.words(n), self.remedy(root));
-                let place = Place::Item("the whole file".to_owned());
-                return Err(DatasetError::malformed(&path, place, expected, of.words(found)));
+        match &self.expected {
+            Expected::Images { .. } => {}
+            Expected::Counted { n, of } => {
+                let found = of.count(&path)?;
+                if found != *n {
+                    let expected =
+                        format!("the published file with its {}; {}", of.words(*n), self.remedy(root));
+                    let place = Place::Item("the whole file".to_owned());
+                    return Err(DatasetError::malformed(&path, place, expected, of.words(found)));
+                }
             }
-        }
-        if let Expected::Content { sha256, .. } = self.expected {
-            let (found, _) = content_digest(&path)?;
-            if found.as_str() != sha256 {
-                let expected = Digest::from_hex(sha256).expect("digests in the manifest are hexadecimal");
-                let remedy =
-                    format!("{}, or open the file by its path if it is meant to differ", self.remedy(root));
-                return Err(DatasetError::DigestMismatch { path, expected, found, remedy });
+            Expected::Content { sha256, .. } => {
+                let (found, _) = content_digest(&path)?;
+                if found.as_str() != sha256 {
+                    let expected = Digest::from_hex(sha256).expect("digests in the manifest are hexadecimal");
+                    let remedy = format!(
+                        "{}, or open the file by its path if it is meant to differ",
+                        self.remedy(root)
+                    );
+                    return Err(DatasetError::DigestMismatch { path, expected, found, remedy });
+                }
             }
         }
         Ok(path)
@@ -398,16 +259,16 @@ impl DataItem {
 
     /// One sentence: the command that fetches it, or what to fetch by hand, from where, and where to put it.
     pub fn remedy(&self, root: Option<&DataRoot>) -> String {
-        let (place, command) = (self.places[0], self.command());
+        let (place, command) = (&self.places[0], self.command());
+        let fetch = format!("fetch {} ({})", self.fetch, self.url);
         match root {
             Some(root) => {
                 let place = root.path().join(place);
-                format!("run `{command}`, or fetch {} and put it at {}", self.fetch, place.display())
+                format!("run `{command}`, or {fetch} and put it at {}", place.display())
             }
             None => format!(
-                "set {DATA_VARIABLE} to a folder for data and run `{command}`, or fetch {} and put it at \
-                 ${DATA_VARIABLE}/{place}",
-                self.fetch
+                "set {DATA_VARIABLE} to a folder for data and run `{command}`, or {fetch} and put it at \
+                 ${DATA_VARIABLE}/{place}"
             ),
         }
     }
@@ -428,12 +289,11 @@ mod tests {
 
     #[test]
     fn every_item_has_a_key_of_its_own_and_a_digest_of_the_right_form() {
-        let keys: BTreeSet<_> = ITEMS.iter().map(|item| item.key).collect();
+        let keys: BTreeSet<_> = ITEMS.iter().map(|item| &item.key).collect();
         assert_eq!(keys.len(), ITEMS.len());
-        for item in ITEMS {
-            assert!(item.places.contains(&item.source.place), "{}", item.key);
-            assert!(item.fetch.contains(item.source.url), "{}", item.key);
-            if let Expected::Content { sha256, .. } = item.expected {
+        for item in ITEMS.iter() {
+            assert!(item.url.starts_with("https://") && !item.places.is_empty(), "{}", item.key);
+            if let Expected::Content { sha256, .. } = &item.expected {
                 assert!(Digest::from_hex(sha256).is_some(), "{}", item.key);
             }
         }
@@ -443,13 +303,13 @@ mod tests {
     fn what_is_absent_is_reported_with_what_to_fetch_and_where_to_put_it() {
         let folder = tempfile::tempdir().unwrap();
         let root = DataRoot::new(folder.path());
-        for item in ITEMS {
+        for item in ITEMS.iter() {
             let Status::Absent { remedy } = item.verify(Some(&root)).unwrap() else {
                 panic!("{} cannot be present", item.key);
             };
-            assert!(remedy.contains(&folder.path().join(item.places[0]).display().to_string()), "{remedy}");
+            assert!(remedy.contains(&folder.path().join(&item.places[0]).display().to_string()), "{remedy}");
         }
-        let message = PARTI_PROMPTS.locate(None).unwrap_err().to_string();
+        let message = item("parti-prompts").locate(None).unwrap_err().to_string();
         for part in [
             "parti-prompts",
             "set SPECIMEN_DATA",
@@ -459,7 +319,11 @@ mod tests {
         ] {
             assert!(message.contains(part), "`{part}` is not in `{message}`");
         }
-        assert!(COCO_CAPTIONS.remedy(None).contains("annotations_trainval2017.zip from cocodataset.org"));
+        assert!(
+            item("coco2017-val-captions")
+                .remedy(None)
+                .contains("from cocodataset.org (https://s3.amazonaws.com/")
+        );
     }
 
     #[test]
@@ -468,9 +332,9 @@ mod tests {
         std::fs::create_dir_all(folder.path().join("parti")).unwrap();
         std::fs::write(folder.path().join("parti/PartiPrompts.tsv"), "Prompt\n").unwrap();
         let root = DataRoot::new(folder.path());
-        let status = PARTI_PROMPTS.verify(Some(&root)).unwrap();
+        let status = item("parti-prompts").verify(Some(&root)).unwrap();
         assert!(matches!(&status, Status::Mismatch { found, .. } if found.contains("7 bytes")), "{status:?}");
-        let message = PARTI_PROMPTS.locate_verified(Some(&root)).unwrap_err().to_string();
+        let message = item("parti-prompts").locate_verified(Some(&root)).unwrap_err().to_string();
         assert!(message.contains("fab29e41") && message.contains("google-research/parti"), "{message}");
     }
 
@@ -479,7 +343,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("coco/val2017")).unwrap();
         std::fs::write(folder.path().join("coco/val2017/000000000139.jpg"), "").unwrap();
-        let status = COCO_PHOTOS.verify(Some(&DataRoot::new(folder.path()))).unwrap();
+        let status = item("coco2017-val-photos").verify(Some(&DataRoot::new(folder.path()))).unwrap();
         let Status::Mismatch { expected, found, .. } = status else { panic!("{status:?}") };
         assert_eq!((expected.as_str(), found.as_str()), ("5000 images", "1 images"));
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Context;
-use specimen_datasets::{Prompt, coco_instances::Supercategories, manifest::COCO_INSTANCES};
+use specimen_datasets::{Prompt, coco_instances::Supercategories, manifest::item};
 use specimen_experiments::{prompts, spec::Spec};
 use specimen_record::{Manifest, PlanFile, RunDir, read_document};
 use specimen_report::PromptFact;
@@ -50,7 +50,7 @@ fn groups(name: &str) -> anyhow::Result<Groups> {
         "challenge" => Box::new(move |prompt: &Prompt| one(&prompt.challenge)),
         "task" => Box::new(move |prompt: &Prompt| one(&prompt.task)),
         _ => {
-            let path = COCO_INSTANCES.locate_verified(data_root().as_ref())?;
+            let path = item("coco2017-val-instances").locate_verified(data_root().as_ref())?;
             let known = Supercategories::read(&path)?;
             Box::new(move |prompt: &Prompt| {
                 prompt.image_id.as_ref().map_or_else(Vec::new, |id| known.of_image(id.as_str()))

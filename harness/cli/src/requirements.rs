@@ -14,7 +14,7 @@ use specimen_datasets::{
     catalog::ENTRIES,
     data_root::DataRoot,
     error::DatasetError,
-    manifest::{DataItem, ITEMS, MNIST_IMAGES, MNIST_LABELS},
+    manifest::{DataItem, ITEMS, items_of},
 };
 use specimen_experiments::{
     estimate::{FetchSize, Footprint, Missing},
@@ -121,8 +121,8 @@ fn names_of<'s>(spec: &'s Spec) -> Vec<&'s str> {
 
 /// Data besides the prompts that `spec` needs and that no command fetches, where it is absent.
 pub(crate) fn missing_data(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
-    let mnist = [MNIST_IMAGES, MNIST_LABELS].into_iter().filter(|_| wants_lenet(spec));
-    let mnist = mnist.filter_map(|item| absent_item(&item, root));
+    let mnist = items_of("mnist").filter(|_| wants_lenet(spec));
+    let mnist = mnist.filter_map(|item| absent_item(item, root));
     let mut missing: Vec<Missing> = mnist.collect();
     for absent in spec.metrics.iter().flat_map(|metric| absent_paths(metric, root)) {
         // What two metrics compare with is fetched once.
@@ -137,32 +137,33 @@ pub(crate) fn missing_data(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing>
 }
 
 /// Files and folders of datasets that `spec` needs and that are not there: its prompts, and what metrics compare with.
-pub(crate) fn absent_items(spec: &Spec, root: Option<&DataRoot>) -> Vec<DataItem> {
-    let prompts =
-        ENTRIES.iter().filter(|entry| entry.name == spec.dataset.name).flat_map(|entry| entry.needs);
-    let mnist = [&MNIST_IMAGES, &MNIST_LABELS].into_iter().filter(|_| wants_lenet(spec));
-    let reals: Vec<&str> = spec.metrics.iter().filter_map(|metric| metric.real.as_deref()).collect();
+pub(crate) fn absent_items(spec: &Spec, root: Option<&DataRoot>) -> Vec<&'static DataItem> {
+    let mnist = items_of("mnist").filter(|_| wants_lenet(spec));
+    let reals: Vec<&String> = spec.metrics.iter().filter_map(|metric| metric.real.as_ref()).collect();
     let reals = ITEMS.iter().filter(|item| reals.iter().any(|real| item.places.contains(real)));
-    let mut items: Vec<DataItem> = Vec::new();
-    for item in prompts.chain(mnist).chain(reals) {
-        if item.locate(root).is_err() && !items.contains(item) {
-            items.push(*item);
+    let mut items: Vec<&DataItem> = Vec::new();
+    for item in file_of_prompts(spec).into_iter().chain(mnist).chain(reals) {
+        if item.locate(root).is_err() && !items.contains(&item) {
+            items.push(item);
         }
     }
     items
 }
 
+/// The published file of the dataset's prompts.
+fn file_of_prompts(spec: &Spec) -> Option<&'static DataItem> {
+    ENTRIES.iter().find(|entry| entry.name == spec.dataset.name)?.file()
+}
+
 /// The files of the dataset's prompts that are not there, with the command that fetches each.
 pub(crate) fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
-    let entry = ENTRIES.iter().filter(|entry| entry.name == spec.dataset.name);
-    let absent = entry.flat_map(|entry| entry.needs).filter(|item| item.locate(root).is_err());
-    absent
-        .map(|item| Missing {
-            what: item.key.to_owned(),
-            remedy: item.command(),
-            fetch: Some(fetch_size(item)),
-        })
-        .collect()
+    let absent = file_of_prompts(spec).into_iter().filter(|item| item.locate(root).is_err());
+    let missing = |item: &DataItem| Missing {
+        what: item.key.clone(),
+        remedy: item.command(),
+        fetch: Some(fetch_size(item)),
+    };
+    absent.map(missing).collect()
 }
 
 /// What fetching a dataset takes.
@@ -236,7 +237,7 @@ fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
     for (what, given) in paths.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))) {
         let path = DataRoot::place(root, given);
         if !path.exists() {
-            let published = ITEMS.iter().find(|item| item.places.contains(&given.as_str()));
+            let published = ITEMS.iter().find(|item| item.places.contains(given));
             let remedy = match published {
                 Some(item) => item.remedy(root),
                 None => format!("put it at {}, or give another path", path.display()),

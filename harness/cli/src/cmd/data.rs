@@ -115,7 +115,7 @@ fn list(console: &Console) -> anyhow::Result<()> {
         name: entry.name,
         what: entry.what,
         n_prompts: entry.n_prompts,
-        needs: entry.needs.iter().map(|item| item.key).collect(),
+        needs: entry.file().map(|item| item.key.as_str()).into_iter().collect(),
     });
     let listed = ListAnswer {
         schema: 1,
@@ -171,7 +171,7 @@ fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
     let root = data_root();
     let (of_models, of_items): (Vec<&String>, Vec<&String>) =
         args.keys.iter().partition(|key| entry::published_entry(key).is_ok());
-    let items = if args.keys.is_empty() { ITEMS.to_vec() } else { wanted(&of_items)? };
+    let items = if args.keys.is_empty() { ITEMS.iter().collect() } else { wanted(&of_items)? };
     let mut lines: Vec<ItemLine> = items.iter().map(|item| verified(item, root.as_ref())).collect();
     for name in of_models {
         lines.extend(verify_files::verified(entry::published_entry(name).map_err(HubError::from)?)?);
@@ -196,18 +196,18 @@ fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
 }
 
 /// The items with these keys.
-fn wanted(keys: &[&String]) -> Result<Vec<DataItem>, CliError> {
+fn wanted(keys: &[&String]) -> Result<Vec<&'static DataItem>, CliError> {
     let item = |key: &&String| {
-        let known = ITEMS.iter().map(|item| item.key);
+        let known = ITEMS.iter().map(|item| item.key.as_str());
         let known = known.chain(entry::published().map(|entry| entry.name.as_str()));
         let unknown = || CliError::Usage(format!("unknown key `{key}`, {}", suggestion(key, known)));
-        ITEMS.into_iter().find(|item| item.key == **key).ok_or_else(unknown)
+        ITEMS.iter().find(|item| item.key == **key).ok_or_else(unknown)
     };
     keys.iter().map(item).collect()
 }
 
 /// Whether an item is here as published: reads and digests a file, counts the images of a folder.
-fn verified(item: &DataItem, root: Option<&DataRoot>) -> ItemLine {
+fn verified(item: &'static DataItem, root: Option<&DataRoot>) -> ItemLine {
     let (status, detail) = match item.verify(root) {
         Ok(Status::Present { path }) => ("ok", format!("{} ({})", path.display(), item.vouched())),
         Ok(Status::Absent { remedy }) => ("absent", remedy),
@@ -216,5 +216,5 @@ fn verified(item: &DataItem, root: Option<&DataRoot>) -> ItemLine {
         }
         Err(error) => ("mismatch", error.to_string()),
     };
-    ItemLine { key: item.key, status, detail, licence: item.licence }
+    ItemLine { key: &item.key, status, detail, licence: &item.licence }
 }

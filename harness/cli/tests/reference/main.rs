@@ -264,15 +264,15 @@ fn datasets() -> String {
         .to_owned();
     let row = |entry: &specimen_datasets::catalog::Entry| {
         let n = entry.n_prompts.map_or_else(|| "as `limit` says".to_owned(), |n| n.to_string());
-        let needs: Vec<String> = entry.needs.iter().map(|item| code(item.key)).collect();
-        vec![code(entry.name), n, entry.what.to_owned(), needs.join(", ")]
+        let needs = entry.file().map(|item| code(&item.key)).unwrap_or_default();
+        vec![code(entry.name), n, entry.what.to_owned(), needs]
     };
     text.push_str(&table(&["name", "prompts", "what it is", "needs"], DATASETS.iter().map(row)));
     text.push_str("\n## Files\n`specimen data fetch NAME` takes a key or a group.\n\n");
     let row = |item: &specimen_datasets::manifest::DataItem| {
         let groups: Vec<String> = item.groups.iter().map(|group| code(group)).collect();
         let places: Vec<String> = item.places.iter().map(|place| code(place)).collect();
-        vec![code(item.key), groups.join(", "), places.join(" or "), item.licence.to_owned()]
+        vec![code(&item.key), groups.join(", "), places.join(" or "), item.licence.clone()]
     };
     text.push_str(&table(
         &["key", "groups", "place below `SPECIMEN_DATA`", "licence"],

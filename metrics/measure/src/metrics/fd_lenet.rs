@@ -1,11 +1,6 @@
 //! `fd-lenet`: the Frechet distance to all MNIST test images, in the features of LeNet-5.
 
-use specimen_datasets::{
-    data_root::DataRoot,
-    error::DatasetError,
-    manifest::{MNIST_IMAGES, MNIST_LABELS},
-    mnist::Mnist,
-};
+use specimen_datasets::{data_root::DataRoot, error::DatasetError, manifest::item, mnist::Mnist};
 use specimen_extract::{
     lenet::{BATCH, LeNet, SIDE},
     weights_lookup::Places,
@@ -41,7 +36,8 @@ struct FdLenet {
 impl FdLenet {
     fn test_images(&self) -> Result<Vec<Image>, DatasetError> {
         let root = self.data.as_ref();
-        let mnist = Mnist::read(&MNIST_IMAGES.locate(root)?, &MNIST_LABELS.locate(root)?)?;
+        let mnist =
+            Mnist::read(&item("mnist-test-images").locate(root)?, &item("mnist-test-labels").locate(root)?)?;
         let rgb = |image: &[u8]| image.iter().flat_map(|&byte| [byte; 3]).collect();
         Ok(mnist.pixels().chunks_exact(SIDE * SIDE).map(|image| Image::new(SIDE, SIDE, rgb(image))).collect())
     }

@@ -116,8 +116,8 @@ pub(super) fn fetch(args: &FetchArgs, console: &Console) -> anyhow::Result<()> {
     let root = data_root();
     let of_spec = spec.as_ref().map(|spec| requirements::weights_of(spec, root.as_ref())).unwrap_or_default();
     let of_datasets: Vec<&str> =
-        args.names.iter().map(String::as_str).filter(|name| !items_of(name).is_empty()).collect();
-    let mut items: Vec<DataItem> = of_datasets.iter().flat_map(|name| items_of(name)).collect();
+        args.names.iter().map(String::as_str).filter(|name| items_of(name).next().is_some()).collect();
+    let mut items: Vec<&'static DataItem> = of_datasets.iter().flat_map(|name| items_of(name)).collect();
     let n_named = items.len();
     // Without a data folder there is no place for them: a message says so below.
     items.extend(
@@ -132,7 +132,7 @@ pub(super) fn fetch(args: &FetchArgs, console: &Console) -> anyhow::Result<()> {
         match fetch_items::brought(item, root.as_ref(), args.mirror.as_deref(), console) {
             Ok((path, status, content)) => {
                 let path = path.display().to_string();
-                answered.datasets.push(ItemLine { key: item.key, status, path, content });
+                answered.datasets.push(ItemLine { key: &item.key, status, path, content });
             }
             Err(error) if index < n_named => return Err(error),
             // What a spec needs besides is fetched all the same, and this is listed as missing.
@@ -220,7 +220,7 @@ fn names_help() -> String {
 
 /// The names of datasets and of their parts.
 fn datasets() -> impl Iterator<Item = &'static str> {
-    ITEMS.iter().flat_map(|item| item.groups.iter().copied().chain([item.key]))
+    ITEMS.iter().flat_map(|item| item.groups.iter().chain([&item.key]).map(String::as_str))
 }
 
 /// What to say of a name that is neither a model nor a dataset.

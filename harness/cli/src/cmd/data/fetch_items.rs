@@ -49,9 +49,9 @@ pub(super) fn brought(
         }
         Status::Absent { .. } => {}
     }
-    let url = address(item.source.url, mirror);
-    let place = root.path().join(item.source.place);
-    let name = url.rsplit('/').next().unwrap_or(item.key);
+    let url = address(&item.url, mirror);
+    let place = root.path().join(&item.places[0]);
+    let name = url.rsplit('/').next().unwrap_or(&item.key);
     let download = root.path().join(DOWNLOADS).join(name);
     if !download.is_file() {
         console.say(format!("fetching {url} (licence: {})", item.licence));
@@ -81,7 +81,7 @@ pub(super) fn brought(
         Err(error @ DatasetError::Io { .. }) => Err(error),
         Err(error) => Ok(Some(error.to_string())),
     };
-    let unpacked = match item.source.holds {
+    let unpacked = match &item.holds {
         Holds::Itself => {
             if let Some(why) = is_at(&download)? {
                 return Err(unpublished(why, &[&download]));
@@ -109,7 +109,7 @@ pub(super) fn brought(
     let content = match item.expected {
         Expected::Content { .. } => item.vouched().to_owned(),
         Expected::Images { .. } | Expected::Counted { .. } => {
-            match compared_with_first(fetched, item.source.url, Some(root.path())) {
+            match compared_with_first(fetched, &item.url, Some(root.path())) {
                 Ok(vouched) => format!("{}, {name}: {vouched}", item.vouched()),
                 Err(error @ HubError::Mismatch { .. }) => {
                     return Err(unpublished(error.to_string(), &[&place, &download]));
