@@ -45,7 +45,6 @@ pub struct Entry {
 
 impl Entry {
     /// The file that it needs.
-    #[must_use]
     pub fn file(&self) -> Option<&'static DataItem> {
         self.needs.map(item)
     }

@@ -123,7 +123,6 @@ pub static ITEMS: LazyLock<Vec<DataItem>> = LazyLock::new(|| {
 ///
 /// # Panics
 /// If there is none.
-#[must_use]
 pub fn item(key: &str) -> &'static DataItem {
     ITEMS.iter().find(|item| item.key == key).unwrap_or_else(|| panic!("items.toml has no `{key}`"))
 }

@@ -70,7 +70,6 @@ pub enum Command {
     /// Merge the shards of a run; checks that every item is there once, with its digest
     Merge(cmd::merge::MergeArgs),
     /// Check every digest of a run, and every image against its record; with --deep all that follows from its rows
-    #[cfg(feature = "torch")]
     Verify(cmd::verify::VerifyArgs),
     /// Score the images of a run again, or under further protocols
     Score(cmd::score::ScoreArgs),
@@ -79,7 +78,6 @@ pub enum Command {
     /// Write tables, figures and the HTML page of a run
     Report(cmd::report::ReportArgs),
     /// Take the scores that another program gave the images of a run into the run: GenEval, DPG-Bench
-    #[cfg(feature = "torch")]
     ImportScores(cmd::import_scores::ImportScoresArgs),
     /// Print the works that a run or a spec is made of, as BibTeX
     Cite(cmd::cite::CiteArgs),

@@ -134,9 +134,6 @@ impl Scores {
     }
 
     /// The files of a cell: one for each value of the metric.
-    ///
-    /// # Errors
-    /// None for finite scores, which [`Scores::read`] checks.
     pub(crate) fn files(&self, images: &CellImages<'_>, seed: u64) -> Result<Vec<MetricFile>, RunError> {
         let (cell, values) = (&images.cell.name, &self.metric.values);
         let absent: Vec<&str> =

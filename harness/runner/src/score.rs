@@ -45,7 +45,6 @@ pub struct CellImages<'a> {
 
 impl<'a> CellImages<'a> {
     /// Those of `cell` among the records of a plan.
-    #[must_use]
     pub fn of(plan: &'a Plan, records: &'a [Record], cell: &'a Cell) -> Self {
         let prompt_of: BTreeMap<&str, &str> =
             plan.prompts.iter().map(|p| (p.id.as_str(), p.text.as_str())).collect();
@@ -56,7 +55,6 @@ impl<'a> CellImages<'a> {
     }
 
     /// The first `n` of them.
-    #[must_use]
     pub fn first(&self, n: usize) -> Self {
         let (records, prompts) = (&self.records, &self.prompts);
         Self {
@@ -151,9 +149,6 @@ pub struct Scorer<'m> {
 
 impl<'m> Scorer<'m> {
     /// Opens what `metric` needs.
-    ///
-    /// # Errors
-    /// Of a metric of pairs, a protocol that does not exist, or weights that are not there.
     pub fn open(metric: &'m MetricSpec, data_root: Option<&'m DataRoot>) -> Result<Self, RunError> {
         let of_pairs = match known(metric)?.needs.baseline() {
             true => Some(PairScorer::open(metric, data_root)?),
@@ -163,9 +158,6 @@ impl<'m> Scorer<'m> {
     }
 
     /// The files of a cell of a plan, one for each value of the metric, from the records of the run.
-    ///
-    /// # Errors
-    /// Images, weights or data that cannot be read.
     pub fn files(
         &mut self,
         run: &RunDir,

@@ -24,7 +24,6 @@ const PHRASES: &str = "is told|are told|held against|hold it against|stand besid
 
 /// Complaints about [`PHRASES`] in lines of sources that are no comments, and in documents but measurements, which are not
 /// changed afterwards.
-#[must_use]
 pub fn check_phrases(file: &TextFile) -> Vec<String> {
     let is_source = file.is_rust() && file.path.contains("/src/") && !file.path.starts_with("harness/tidy/");
     let is_document = file.path.ends_with(".md") && !file.path.starts_with(MEASUREMENTS[0]);

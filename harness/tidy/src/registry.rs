@@ -60,7 +60,6 @@ const METRICS: (&str, [&str; 2]) =
     ("harness/catalog/metrics/", ["metrics/measure/src/metrics/", "harness/runner/src/"]);
 
 /// Complaints about metrics that specs know and nothing computes, neither this program nor another tool.
-#[must_use]
 pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
     let (folder, computed_in) = METRICS;
     let computes = |file: &&TextFile| computed_in.iter().any(|prefix| file.path.starts_with(prefix));

@@ -102,9 +102,6 @@ fn options(args: &CostsArgs, model: &str) -> Vec<String> {
 }
 
 /// The cost table that a process of `specimen costs` with `options` writes to `path`.
-///
-/// # Errors
-/// A process that cannot be started, and the error that it ended with.
 fn by_process(options: &[String], path: &Path) -> anyhow::Result<CostTable> {
     let program = std::env::current_exe().context("the path of this program is needed to start processes")?;
     let mut command = Command::new(program);

@@ -42,7 +42,6 @@ pub(crate) mod merge;
 mod plan_training;
 pub(crate) mod quickstart;
 pub(crate) mod rehearse;
-#[cfg(feature = "torch")]
 mod rerun;
 pub(crate) mod run;
 pub(crate) mod score;
@@ -52,7 +51,6 @@ pub(crate) mod status;
 pub(crate) mod train;
 pub(crate) mod train_drafter;
 pub(crate) mod tune;
-#[cfg(feature = "torch")]
 pub(crate) mod verify;
 
 use crate::{args::Command, console::Console};
@@ -68,9 +66,7 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Generate(args) => generate::generate(args, console),
         Command::Status(args) => status::status(args, console),
         Command::Merge(args) => merge::merge(args, console),
-        #[cfg(feature = "torch")]
         Command::Verify(args) => verify::verify(args, console),
-        #[cfg(feature = "torch")]
         Command::Score(args) => score::score(args, console),
         Command::Import(args) => import::import(args, console),
         Command::ImportScores(args) => import_scores::import_scores(args, console),

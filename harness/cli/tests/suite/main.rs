@@ -9,8 +9,6 @@ mod citing;
 mod costs;
 mod diagnostics;
 mod doctor_weights;
-#[cfg(feature = "torch")]
-#[cfg(feature = "torch")]
 mod external;
 mod falsified;
 mod growth;

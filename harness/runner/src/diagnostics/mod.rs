@@ -48,9 +48,6 @@ pub(crate) fn diagnose(
 }
 
 /// The diagnostic of a cell, from the images of it.
-///
-/// # Errors
-/// Weights that cannot be read.
 pub fn look(
     diagnostic: &DiagnosticSpec,
     images: &CellImages<'_>,

@@ -38,10 +38,6 @@ pub struct Imported {
 }
 
 /// Takes the scores of a metric in `results` into `run`.
-///
-/// # Errors
-/// A run that another process works on, that is not finished or not as it was sealed; scores that are not of its images, or not
-/// of all of a cell.
 pub fn import_scores(
     run: &RunDir,
     results: &Path,

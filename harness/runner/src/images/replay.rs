@@ -80,10 +80,6 @@ impl<'a> Replay<'a> {
     }
 
     /// Makes one record's item again.
-    ///
-    /// # Errors
-    /// Weights that are absent or not those of the run, a record that is not in the plan. What the item itself runs into is
-    /// in the answer. Of a record that another program made ([`Replay::is_made_here`]) the error is about its model.
     pub fn again(&mut self, record: &Record) -> Result<Replayed, RunError> {
         let unknown =
             || RunError::Spec(format!("{}: there is no item {}", self.run.plan().display(), record.key));

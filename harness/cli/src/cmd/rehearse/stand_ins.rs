@@ -36,9 +36,6 @@ pub(crate) struct StandIn {
 impl StandIn {
     /// The stand-in for `asked`, a metric of `spec`; the rehearsal is in the folder `out`, an absolute path. Where the pictures to compare with
     /// are not there, those of its first shard take their place.
-    ///
-    /// # Errors
-    /// A protocol that does not exist, or a folder that cannot be written.
     pub(crate) fn of(
         asked: &MetricSpec,
         spec: &Spec,
