@@ -134,10 +134,7 @@ pub enum Command {
 impl Command {
     /// Whether this process is a worker of a run, whose log its driver reads.
     pub fn is_worker(&self) -> bool {
-        match self {
-            Self::Shard(_) => true,
-            _ => false,
-        }
+        matches!(self, Self::Shard(_))
     }
 }
 

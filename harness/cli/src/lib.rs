@@ -96,27 +96,8 @@ fn kind_of_panic(payload: &(dyn Any + Send), console: &Console) -> FailureKind {
     FailureKind::Bug
 }
 
-/// Subcommands of the last release that are gone, with what to use.
-const GONE: [(&str, &str); 3] = [
-    ("bench-device", "`costs --made --model A,B --out DIR` times several models and writes the page of all"),
-    (
-        "check",
-        "`verify --deep RUN` checks a run that you were given, with `--replay N` images made again too",
-    ),
-    ("replay", "`verify RUN --replay N` makes images again, N chosen at random"),
-];
-
-/// The error with what to use in place of a subcommand that is gone, or with the nearest one, where it is about one that is
-/// unknown: `help` gives none.
+/// The error with the nearest subcommand where it is about one that is unknown: `help` gives none.
 fn with_nearest(mut error: clap::Error) -> clap::Error {
-    if let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidSubcommand)
-        && let Some((_, way)) = GONE.iter().find(|(name, _)| name == found)
-    {
-        // Another name that is spelt alike is not what was meant.
-        error.remove(ContextKind::SuggestedSubcommand);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*way).into()]));
-        return error;
-    }
     let is_bare =
         error.kind() == ErrorKind::InvalidSubcommand && error.get(ContextKind::SuggestedSubcommand).is_none();
     let found = match error.get(ContextKind::InvalidSubcommand) {
@@ -225,15 +206,6 @@ mod tests {
             let said = with_nearest(error).to_string();
             let meant = if typed.contains("doctro") { "'doctor'" } else { "'list'" };
             assert!(said.contains(&format!("tip: a similar subcommand exists: {meant}")), "{typed}: {said}");
-        }
-    }
-
-    #[test]
-    fn a_subcommand_that_is_gone_gets_what_to_use() {
-        for (name, way) in GONE {
-            let error = Cli::try_parse_from(["specimen", name, "x", "--out=y"]).unwrap_err();
-            let said = with_nearest(error).to_string();
-            assert!(said.contains(&format!("tip: {way}")) && !said.contains("similar"), "{said}");
         }
     }
 

@@ -63,12 +63,64 @@ pub struct RehearseArgs {
 }
 
 const AFTER_HELP: &str = "\
-Models with published weights are narrow networks here: same family, tokens and heads, weights from a seed. The embedded \
-models are themselves. Networks of metrics that are not on this machine get made weights.
-The list at the end decides the exit code: 3 a refused cell, else 4 a missing file, else 5 a cell, metric, diagnostic or \
-model at full width that failed, else 6 too little memory or disk space, else 1 a claim that no run of this spec can decide; 0 for an empty list.
-The folder is no run of the spec: report, records, compare, gate, reproduce, score, grid, check and cite \
-refuse it.";
+Models with published weights are narrow networks here: same family, tokens and heads, weights from a seed. `costs --made` \
+times them at full width. Networks of metrics that are not on this machine get made weights.
+The list decides the exit code: 3 a refused cell, else 4 a missing file, else 5 a cell, metric or diagnostic that failed, \
+else 6 too little memory or disk space, else 1 a claim that no run of this spec can decide; 0 for an empty list.
+No command takes the rehearsal for a run of the spec.";
+
+/// Kinds of findings, the one that decides the exit code first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    /// A cell that no plan takes.
+    Refused,
+    /// A file that is not on this machine.
+    Missing,
+    /// A cell, metric or diagnostic that failed in the rehearsal.
+    Failed,
+    /// Too little memory or disk space.
+    TooLittle,
+    /// A claim that a run of this spec cannot decide.
+    Undecidable,
+}
+
+/// The error with these words.
+type ErrorOf = fn(String) -> CliError;
+
+/// The kinds in their order: as the list names each, and the error that it is.
+const KINDS: [(&str, ErrorOf); 5] = [
+    ("refused", CliError::Spec),
+    ("missing", CliError::Missing),
+    ("failed", CliError::Failed),
+    ("too little", CliError::Environment),
+    ("undecidable", CliError::Mismatch),
+];
+
+/// Something that would have stopped the run, or left a question of it open.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Finding {
+    kind: Kind,
+    /// What it is about.
+    what: String,
+    /// Why, and what to do.
+    remedy: String,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Default, Serialize)]
+struct Answer {
+    schema: u32,
+    /// Name of the spec.
+    name: String,
+    /// Prompts that the spec asks for; 0 where they are unknown.
+    n_prompts: usize,
+    /// `name`, `n_images` and `n_failed` of each cell.
+    cells: Vec<Value>,
+    /// `name` and `n_values` of each metric and diagnostic, and what is not the spec's (`stands_in`).
+    tried: Vec<Value>,
+    findings: Vec<Finding>,
+}
 
 /// A rehearsal under way.
 struct Rehearsal<'a> {

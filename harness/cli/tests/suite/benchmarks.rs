@@ -137,7 +137,7 @@ fn geneval_scores_come_back_with_intervals_and_the_run_is_sealed_as_before() {
     fs::write(&path, honest.replacen("0.0", "1.0", 1)).unwrap();
     desk.file("scores.jsonl", &of_ar);
     desk.fails(&IMPORT, 4, &["metrics/geneval-overall/ar.json", "as they were sealed"]);
-    desk.fails(&["check", "run"], 4, &["geneval-overall"]);
+    desk.fails(&["verify", "--deep", "run"], 4, &["geneval-overall"]);
     let said = desk.succeeds(&["score", "run"]).err;
     assert!(said.contains("bring its scores back with `specimen import-scores`"), "{said}");
     assert!(metrics_of(&desk, "ar")["geneval-overall"]["value"].is_null());

@@ -177,8 +177,8 @@ fn a_time_bound_follows_the_bandwidth_that_is_given() {
         assert_eq!(bounds.len(), 1, "{plan:#}");
         bounds[0]["seconds"].as_f64().unwrap()
     };
-    // 30,000 images of 1,024 forwards over 752,446,720 weights and half of the keys and values, in bf16.
-    let bytes = 30_000.0 * 1024.0 * (2.0 * 752_446_720.0 + 211_000_000.0);
+    // 35,000 images of 1,024 forwards over 752,446,720 weights and half of the keys and values, in bf16.
+    let bytes = 35_000.0 * 1024.0 * (2.0 * 752_446_720.0 + 211_000_000.0);
     assert!((bound("4800") / (bytes / 4.8e12) - 1.0).abs() < 1e-9, "{}", bound("4800"));
     assert!((bound("1000") / (bytes / 1e12) - 1.0).abs() < 1e-9);
     desk.fails(&["plan", &spec("quickstart.toml"), "--bandwidth", "1000"], 2, &["--bandwidth has no effect"]);

@@ -65,7 +65,7 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run() {
     desk.succeeds(&["report", "r"]);
     desk.file("outside/file", "kept");
     let resume = [&run[..], &["--resume"]].concat();
-    let commands: [&[&str]; 15] = [
+    let commands: [&[&str]; 14] = [
         &["score", "r", "--metric", "target-nll"],
         &["merge", "r"],
         &resume,
@@ -75,7 +75,7 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run() {
         &["shard", "run", "r", "0", "--timed-shards", "1", "--untimed-shards", "1"],
         &["import-scores", "r", "--metric", "dpg", "outside/file"],
         &["gate", "r", "--baseline", "b.json", "--update-baseline", "--reason", "x"],
-        &["check", "r", "--replay", "1"],
+        &["verify", "--deep", "r", "--replay", "1"],
         &["verify", "r"],
         &["status", "r"],
         &["compare", "r", "r"],

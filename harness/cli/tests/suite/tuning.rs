@@ -55,7 +55,7 @@ fn the_embedded_model_is_tuned_to_the_fewest_forwards_within_a_budget() {
     let other = desk.json(&["tune", "t", "--objective", "nfe"]);
     assert_eq!(other["best"], "sd[depth=3]", "{other:#}");
     desk.fails(&["tune", "t", "--objective", "nfe", "--limit", "4"], 2, &["t is a run", "leave out --set"]);
-    desk.succeeds(&["check", "t"]);
+    desk.succeeds(&["verify", "--deep", "t"]);
 }
 
 /// Exact settings alone have no relaxed cell that says so.

@@ -183,7 +183,7 @@ fn a_plan_without_its_prompts_lists_everything_that_is_missing() {
     assert_eq!(ran.code, 4, "{}", ran.err);
     for part in [
         "(no digest without its prompts)",
-        "items   at most 30000, over 5000 prompts",
+        "items   at most 35000, over 5000 prompts",
         "bound   ",
         " at 4.80 TB/s (NVIDIA H200), ",
         " at 3.35 TB/s (NVIDIA H100 SXM), ",

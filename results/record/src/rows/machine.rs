@@ -207,7 +207,7 @@ impl PlainStep {
 
     pub(crate) fn check(&self) -> Result<(), String> {
         let seconds = [Some(self.step_s), self.bound_s, self.other_s().map(|(_, seconds)| seconds)];
-        match seconds.into_iter().flatten().find(|seconds| !(*seconds > 0.0)) {
+        match seconds.into_iter().flatten().find(|seconds| seconds.is_nan() || *seconds <= 0.0) {
             Some(found) => Err(format!("{}: a plain step of {found} seconds", self.cell)),
             None => Ok(()),
         }

@@ -138,8 +138,11 @@ fn an_exact_cell_meets_bounds_of_quality_and_is_measured_for_others() {
     assert_eq!(standings(&values, &plain(0.0)), [(BudgetStatus::Meets, true, false)]);
 }
 
-/// A tuning of these settings: name, objective known to 0.1, slacks of one bound each.
-fn tuning(settings: &[(&str, f64, Option<(f64, f64)>)]) -> Tuning {
+/// A setting: its name, an objective known to 0.1, and the slack of one bound.
+type Setting = (&'static str, f64, Option<(f64, f64)>);
+
+/// A tuning of these settings.
+fn tuning(settings: &[Setting]) -> Tuning {
     let folder = tempfile::tempdir().unwrap();
     let values = RunValues::read(&Made::plain("made-up").write(folder.path())).unwrap();
     let goal = Goal {
@@ -148,7 +151,7 @@ fn tuning(settings: &[(&str, f64, Option<(f64, f64)>)]) -> Tuning {
         budget: vec![Constraint { text: "fid<=10".into(), ..goal().budget.remove(0) }],
     };
     let empty = Tuning::of(&values, &goal, &[]).unwrap();
-    let of = |(name, objective, slack): &(&str, f64, Option<(f64, f64)>)| {
+    let of = |(name, objective, slack): &Setting| {
         let budget = vec![bound(*slack)];
         let ci95 = Some([objective - 0.1, objective + 0.1]);
         Trial {
@@ -162,7 +165,7 @@ fn tuning(settings: &[(&str, f64, Option<(f64, f64)>)]) -> Tuning {
     empty.with(settings.iter().map(of).collect())
 }
 
-const MIXED: [(&str, f64, Option<(f64, f64)>); 6] = [
+const MIXED: [Setting; 6] = [
     ("slow", 1.1, Some((1.0, 0.5))),
     ("fast", 1.9, Some((0.6, 0.5))),
     ("ruins", 3.0, Some((-2.0, 0.5))),
