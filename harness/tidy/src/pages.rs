@@ -22,7 +22,7 @@ const HOW_WE_MEASURE: (&str, usize) = ("docs/how-we-measure.md", 1500);
 const PHRASES: &str = "is told|are told|held against|hold it against|stand beside|stands beside|lies there|lies here|goes on|\
                        go on with|by itself|want of room|what became of";
 
-/// Complaints about [`PHRASES`] in lines of sources that are no comments, and in documents but measurements, which are not
+/// Complaints about `PHRASES` in lines of sources that are no comments, and in documents but measurements, which are not
 /// changed afterwards.
 pub fn check_phrases(file: &TextFile) -> Vec<String> {
     let is_source = file.is_rust() && file.path.contains("/src/") && !file.path.starts_with("harness/tidy/");
