@@ -419,7 +419,9 @@ impl Scatter {
             let is_led = near.0 == anchor.at.0 && ends.is_some_and(|ends| ends.iter().any(reaches));
             if let Some(ends) = leader(anchor.at, &rect, &dots, is_led) {
                 let ends = ends.map(|(x, y)| (x.round() as i32, y.round() as i32));
-                area.draw(&PathElement::new(ends.to_vec(), self.color(dot).stroke_width(1)))?;
+                // A faded line would be lost on the mark that it has to pass.
+                let color = self.color(&Dot { is_faded: false, ..Dot::clone(dot) });
+                area.draw(&PathElement::new(ends.to_vec(), color.stroke_width(2)))?;
             }
             let color = if dot.is_faded { GREY } else { INK };
             let middle = (rect[0].round() as i32, ((rect[1] + rect[3]) / 2.0).round() as i32);
