@@ -9,7 +9,8 @@ use crate::{
     document::Node,
     error::{Fault, SpecError},
     fields::{self, Fields, out_of_range, unknown_name},
-    names::{MEASURES, PUBLISHED_COLUMNS},
+    measures,
+    names::PUBLISHED_COLUMNS,
     spec::{Cell, MetricSpec},
 };
 
@@ -35,7 +36,7 @@ pub struct PublishedRef {
 pub struct Expectation {
     /// Name of the cell.
     pub cell: String,
-    /// One of [`MEASURES`], or a metric of the spec.
+    /// One of [`measures::named`], or a metric of the spec.
     pub measure: String,
     /// The value.
     pub value: f64,
@@ -111,7 +112,7 @@ pub(crate) fn expectation(
     let cell = cell_name(&fields, cells)?;
     let measure = fields.text("measure", "it is the quantity that is expected")?;
     let values: Vec<String> = metrics.iter().flat_map(MetricSpec::values).collect();
-    let known = || MEASURES.iter().copied().chain(values.iter().map(String::as_str));
+    let known = || measures::named().chain(values.iter().map(String::as_str));
     if !known().any(|name| name == measure) {
         let node = fields.required("measure", "it was read above")?;
         return Err(unknown_name(node, &fields.path("measure"), "measure", measure, known()));

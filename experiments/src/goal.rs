@@ -8,27 +8,11 @@ use specimen_foundation::names::nearest;
 
 use crate::{
     error::{Fault, SpecError},
+    measures::{self, Measure, is_of_times},
     names::BASELINE,
     place::Place,
     spec::{MetricSpec, Spec},
 };
-
-/// Quantities of every cell, and whether more of it is better.
-const QUANTITIES: &[(&str, bool)] = &[
-    ("speedup", true),
-    ("speedup_e2e", true),
-    ("accepted_per_step", true),
-    ("tokens_per_forward", true),
-    ("tpf", true),
-    ("step_compression", true),
-    ("nfe", false),
-    ("decode_s", false),
-    ("e2e_s", false),
-    ("tvd_spent", false),
-];
-
-/// The quantities that are times, or made of times.
-pub const OF_TIMES: [&str; 4] = ["speedup", "speedup_e2e", "decode_s", "e2e_s"];
 
 /// An objective within a budget.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +77,7 @@ impl Goal {
     /// The measures of it that are times, or made of times: an untimed cell has none of them.
     pub fn timed_measures(&self) -> impl Iterator<Item = &str> {
         let bounded = self.budget.iter().map(|constraint| constraint.measure.as_str());
-        std::iter::once(self.objective.as_str()).chain(bounded).filter(|name| OF_TIMES.contains(name))
+        std::iter::once(self.objective.as_str()).chain(bounded).filter(|name| is_of_times(name))
     }
 
     /// Whether the baseline has to be measured for it: speedups and relative bounds need it.
@@ -153,8 +137,9 @@ fn measure(
     spec: &Spec,
     place: &Place,
 ) -> Result<(String, Option<bool>), SpecError> {
-    if let Some((name, higher)) = QUANTITIES.iter().find(|(name, _)| *name == found) {
-        return Ok(((*name).to_owned(), Some(*higher)));
+    if measures::named().any(|name| name == found) {
+        let higher = measures::measure(found).and_then(Measure::higher_is_better);
+        return Ok((found.to_owned(), higher));
     }
     let metrics: Vec<String> = spec.metrics.iter().flat_map(MetricSpec::values).collect();
     if metrics.iter().any(|name| name == found) {
@@ -162,15 +147,14 @@ fn measure(
     }
     let has_word = |name: &&String| name.split(['-', ':']).any(|word| word == found);
     let with_word: Vec<&String> = metrics.iter().filter(has_word).collect();
-    let known: Vec<&str> =
-        QUANTITIES.iter().map(|(name, _)| *name).chain(metrics.iter().map(String::as_str)).collect();
+    let known = || measures::named().chain(metrics.iter().map(String::as_str));
     match with_word[..] {
         [only] => Ok((only.clone(), None)),
         [] => {
-            let meant = nearest(found, known.iter().copied());
+            let meant = nearest(found, known());
             let meant = meant.first().map(|name| format!(", did you mean `{name}`?")).unwrap_or_default();
             let problem = format!("{position}the spec has no measure `{found}`{meant}");
-            Err(bad(place, problem, &format!("it has {}", known.join(", "))))
+            Err(bad(place, problem, &format!("it has {}", known().collect::<Vec<_>>().join(", "))))
         }
         [first, second, ..] => {
             let problem = format!("{position}`{found}` may be `{first}` or `{second}`");

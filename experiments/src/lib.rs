@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
 //! change and multiply it; [`bundled`] has the committed ones; [`schema`] describes it for editors; [`slurm`] is the part about a cluster, [`external`] the cells that another process
-//! makes), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
+//! makes), [`measures`] (what is measured of a cell), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
 //! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
 //! (items and blocks), [`citations`] (the works it is made of), [`estimate`], [`bandwidth`] and [`array_shape`] (what they will take), [`goal`] (what a tuning
 //! looks for). Nothing here generates, measures or touches a run directory.
@@ -27,6 +27,7 @@ pub mod given_heads;
 pub mod goal;
 mod interleave;
 pub mod matrix;
+pub mod measures;
 pub mod names;
 pub mod parse;
 pub mod plan;

@@ -37,17 +37,6 @@ pub const DIAGNOSTICS: &[(&str, &str)] = &[
 /// The most images that a diagnostic looks at: its file stays below a few megabytes for any model.
 pub const MOST_DIAGNOSED: usize = 8;
 
-/// Quantities of every cell's summary that an `[[expect]]` row may speak about, besides metrics.
-pub const MEASURES: &[&str] = &[
-    "speedup",
-    "speedup_e2e",
-    "accepted_per_step",
-    "tokens_per_forward",
-    "nfe",
-    "step_compression",
-    "tvd_spent",
-];
-
 /// Columns of the tables of published numbers by which a `[[published]]` row selects.
 pub const PUBLISHED_COLUMNS: &[&str] =
     &["source", "table", "model", "dataset", "drafter", "method", "params", "metric"];

@@ -24,16 +24,8 @@ pub(crate) fn missed(expected: &[Expectation], summary: &Summary) -> Vec<String>
     expected.iter().filter_map(warning).collect()
 }
 
-/// The value of a measure in the summary of a cell: one of [`MEASURES`](specimen_experiments::names::MEASURES), or a metric.
+/// The value of a measure in the summary of a cell, or of a metric.
 fn measured(cell: &CellSummary, measure: &str) -> Option<f64> {
-    match measure {
-        "speedup" => cell.speedup.value,
-        "speedup_e2e" => cell.speedup_e2e.value,
-        "accepted_per_step" => cell.accepted_per_step,
-        "tokens_per_forward" => cell.tokens_per_forward,
-        "nfe" => cell.nfe,
-        "step_compression" => cell.step_compression,
-        "tvd_spent" => cell.tvd_spent,
-        metric => cell.metrics.iter().find(|found| found.metric == metric)?.value,
-    }
+    let metric = || cell.metrics.iter().find(|found| found.metric == measure)?.value;
+    cell.measured(measure).value.or_else(metric)
 }

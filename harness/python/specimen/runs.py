@@ -9,7 +9,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from specimen.errors import Error
 from specimen.frames import frame_of, kind_of
 
-#: The schema of the files that this package reads.
+#: The schemas of the files that this package reads: of a summary, and of all others.
+SUMMARY_SCHEMA = 2
 SCHEMA = 1
 
 
@@ -24,7 +25,7 @@ class Run:
     records: Any
     #: One row an image and attempt, warm-ups included: ``timing.jsonl`` of every attempt, with its ``shard``.
     timings: Any
-    #: One row a cell: ``cells`` of the summary, without reasons and metrics.
+    #: One row a cell of the summary: its measures by name, intervals under ``NAME.ci95``; without reasons and metrics.
     cells: Any
     #: One row a cell and metric.
     metrics: Any
@@ -48,7 +49,9 @@ def load(run: Union[str, "os.PathLike[str]"], *, frame: Optional[str] = None) ->
     merged = folder / "merged"
     if not (merged / "summary.json").is_file():
         raise Error(f"{folder}: not finished; run `specimen run … --resume --out {folder}`")
-    summary = _document(merged / "summary.json")
+    summary = _parsed(_bytes(merged / "summary.json"), str(merged / "summary.json"), SUMMARY_SCHEMA)
+    if summary["schema"] < SUMMARY_SCHEMA:
+        raise Error(f"{merged / 'summary.json'}: of an earlier version; `specimen score {folder}` forms it again")
     records = [row for row, _ in _rows(merged / "records.jsonl", is_whole=True)]
     _check_count(folder, manifest, len(records))
     timings, notes = _timings(folder)
@@ -60,7 +63,7 @@ def load(run: Union[str, "os.PathLike[str]"], *, frame: Optional[str] = None) ->
         name=str(manifest.get("name")),
         records=frame_of(records, kind),
         timings=frame_of(timings, kind),
-        cells=frame_of([_without(cell, "why", "metrics") for cell in cells], kind),
+        cells=frame_of([_cell(cell) for cell in cells], kind),
         metrics=frame_of([row for cell in cells for row in _metrics(cell)], kind),
         summary=summary,
         notes=tuple(notes),
@@ -127,8 +130,14 @@ def _metrics(cell: Mapping[str, Any]) -> Iterator[Dict[str, Any]]:
         yield {"cell": cell.get("id"), **metric}
 
 
-def _without(cell: Mapping[str, Any], *keys: str) -> Dict[str, Any]:
-    return {key: value for key, value in cell.items() if key not in keys}
+def _cell(cell: Mapping[str, Any]) -> Dict[str, Any]:
+    """A cell without its metrics, each measure under its own name and its interval under ``NAME.ci95``."""
+    flat = {key: value for key, value in cell.items() if key not in ("measures", "metrics")}
+    for name, reading in (cell.get("measures") or {}).items():
+        flat[name] = reading.get("value")
+        if reading.get("ci95") is not None:
+            flat[f"{name}.ci95"] = reading["ci95"]
+    return flat
 
 
 def _document(path: Path) -> Dict[str, Any]:
@@ -161,7 +170,7 @@ def _rows(path: Path, is_whole: bool) -> Iterator[Tuple[Dict[str, Any], str]]:
         yield {}, f"{place}: left out {len(torn)} bytes of a row that was never finished"
 
 
-def _parsed(text: bytes, place: str) -> Dict[str, Any]:
+def _parsed(text: bytes, place: str, newest: int = SCHEMA) -> Dict[str, Any]:
     try:
         found = json.loads(text.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -171,8 +180,8 @@ def _parsed(text: bytes, place: str) -> Dict[str, Any]:
     schema = found.get("schema")
     if not isinstance(schema, int) or isinstance(schema, bool):
         raise Error(f"{place}: no number under `schema`")
-    if schema > SCHEMA:
-        raise Error(f"{place}: schema {schema}; this package reads up to {SCHEMA}, install a newer specimen-bench")
+    if schema > newest:
+        raise Error(f"{place}: schema {schema}; this package reads up to {newest}, install a newer specimen-bench")
     return found
 
 

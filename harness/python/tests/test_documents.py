@@ -55,7 +55,7 @@ def test_wandb_gets_a_run_with_settings_and_numbers_for_each_cell(recipe):
     assert [call[0] for call in calls] == ["init", "update"] * 2
     for (cell, score), (_, started), (_, numbers, _) in zip(cells, calls[::2], calls[1::2]):
         assert started == {"project": "specimen", "group": "mine", "name": cell["id"], "config": cell}
-        assert (numbers["scene-clip"], numbers["wall_s.e2e"]) == (score, cell["wall_s.e2e"])
+        assert (numbers["scene-clip"], numbers["e2e_s"]) == (score, cell["e2e_s"])
         assert all(type(value) in (int, float) for value in numbers.values())
 
 
@@ -67,7 +67,7 @@ def test_mlflow_gets_a_run_with_parameters_and_metrics_for_each_cell(recipe):
     for (cell, score), (_, started), (_, settings, _), (_, numbers, _) in by_cell:
         assert started == {"run_name": cell["id"]}
         assert (settings["model"], settings["sampling.guidance"]) == ("tiny", 3.0)
-        assert (numbers["scene-clip"], numbers["wall_s.e2e"]) == (score, cell["wall_s.e2e"])
+        assert (numbers["scene-clip"], numbers["e2e_s"]) == (score, cell["e2e_s"])
         assert all(type(value) in (int, float) for value in numbers.values())
 
 

@@ -39,10 +39,10 @@ def test_cells_and_metrics_are_those_of_the_summary(run_folder):
     assert [cell["id"] for cell in run.cells] == ["ar", "mine"] == list(cells)
     for cell in run.cells:
         whole = cells[cell["id"]]
-        assert cell["speedup_e2e.value"] == whole["speedup_e2e"]["value"]
-        assert cell["wall_s.e2e"] == whole["wall_s"]["e2e"]
+        for measure in ("speedup_e2e", "e2e_s"):
+            assert cell[measure] == whole["measures"][measure]["value"]
         assert cell["sampling.guidance"] == 3.0
-        assert "why" not in cell and "metrics" not in cell
+        assert "measures" not in cell and "metrics" not in cell
     # All rows have all columns.
     assert len({tuple(cell) for cell in run.cells}) == 1
     assert run.cells[0]["origin"] is None and run.cells[1]["origin"] == "external"
@@ -129,8 +129,13 @@ DAMAGE = {
     "a newer row": (RECORDS, lambda d: d.replace(b'"schema":1', b'"schema":2', 1), "records.jsonl:1: schema 2; "),
     "a newer summary": (
         "merged/summary.json",
-        lambda d: re.sub(rb'"schema": ?1', b'"schema": 2', d, count=1),
-        "summary.json: schema 2; ",
+        lambda d: re.sub(rb'"schema": ?2', b'"schema": 3', d, count=1),
+        "summary.json: schema 3; ",
+    ),
+    "an older summary": (
+        "merged/summary.json",
+        lambda d: re.sub(rb'"schema": ?2', b'"schema": 1', d, count=1),
+        "of an earlier version; `specimen score",
     ),
     "a record less": (RECORDS, lambda d: damage_line(d, 1, lambda x: b"")[1:], "3 records, manifest.json says 4"),
     "a torn record": (RECORDS, lambda d: d[:-30], "records.jsonl:4: the last line is not finished"),

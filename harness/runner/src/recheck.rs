@@ -138,8 +138,14 @@ fn prompts_of_import(
 fn summary(run: &RunDir, manifest: &Manifest, plan: &Plan, found: &mut Rechecked) -> Result<(), RunError> {
     let records = read_rows::<Record>(&run.merged_records())?.rows;
     let result_digest = file_digest(&run.merged_records())?;
-    let stored: Summary = read_document(&run.summary())?;
     let path = run.summary();
+    let stored: Summary = match read_document(&path) {
+        Err(older @ RecordError::OlderSchema { .. }) => {
+            found.not_checked.push(older.to_string());
+            return Ok(());
+        }
+        read => read?,
+    };
     let again = RunHardware::of(run, &manifest.hardware).and_then(|hardware| {
         let (records, result_digest) = (&records, &result_digest);
         summarise(&Inputs { run, plan, records, manifest, hardware: &hardware, result_digest })

@@ -89,6 +89,20 @@ pub enum RecordError {
         /// The newest schema this program knows.
         supported: u32,
     },
+    /// A document was written by an earlier version, in another form.
+    #[error("{path}:{line}: {kind} has schema {found}, of an earlier version; {renewed_by}")]
+    OlderSchema {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What the file holds.
+        kind: &'static str,
+        /// The schema number found.
+        found: u64,
+        /// What makes it anew.
+        renewed_by: &'static str,
+    },
     /// A value cannot be written because it is contradictory.
     #[error("{path}: refusing to write a {kind}: {reason}")]
     Refused {
@@ -365,6 +379,7 @@ impl Failure for RecordError {
             | Self::Syntax { .. }
             | Self::Inconsistent { .. }
             | Self::NewerSchema { .. }
+            | Self::OlderSchema { .. }
             | Self::DigestMismatch { .. }
             | Self::NotInPlan { .. }
             | Self::WrongSeed { .. }

@@ -58,11 +58,10 @@ pub use run::submission::{Submissions, SubmittedArray, WorkerEnd};
 pub use run::timestamp::Timestamp;
 pub use specimen_foundation::digest::Digest;
 pub use summaries::better::{Better, TARGET_NLL, distances};
-pub use summaries::cell_quantity::CellQuantity;
 pub use summaries::family::Family;
 pub use summaries::mix::Mix;
 pub use summaries::summary::{
-    CellSummary, Guarantee, MetricSummary, Observations, ObservedUnit, Origin, Pooled, PredictedSpeedup,
-    Projection, Ratio, Sampling, Summary, VsBaseline, WallSeconds,
+    CellSummary, Guarantee, MetricSummary, Observations, ObservedUnit, Origin, Reading, SUMMARY_SCHEMA,
+    Sampling, Summary, VsBaseline,
 };
 pub use summaries::timing_quality::{CellTimingQuality, MOST_OUTLIERS, TimingQuality, TimingQuantity};

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use specimen_experiments::spec::{self, Cell};
-use specimen_record::{
-    CellQuantity, CellSummary, Guarantee, Pooled, PredictedSpeedup, Ratio, Sampling, WallSeconds,
-};
+use specimen_record::{CellSummary, Guarantee, Reading, Sampling};
 use specimen_stats::bootstrap::BootstrapPlan;
 
 use crate::{
@@ -14,11 +12,14 @@ use crate::{
     external_images,
     method_words::{drafter_words, family, method_words, params},
     metrics::metrics,
-    speedups::{UNTIMED, drafts_per_verification, no_prediction, predict, ratio},
+    speedups::{UNTIMED, drafts_per_verification, predict, ratio},
     summarise::Inputs,
     timing_checks,
     wall_times::{mean_s, overhead, wall_times},
 };
+
+/// Readings by the name of their measure.
+pub(crate) type Readings = BTreeMap<String, Reading>;
 
 /// Summarises the rows of a cell; `baseline` has those of the cell that it is compared with. Times are compared where both are
 /// timed.
@@ -32,19 +33,12 @@ pub(crate) fn cell_summary(
     let &Inputs { run, plan, .. } = inputs;
     let cell = data.cell;
     let reported = external_images::of(cell, &data.records);
-    let Times { speedup, speedup_e2e, wall_s, predicted, overhead_fraction } =
-        times(inputs, resamples, data, baseline.filter(|other| other.cell.timed), reported.is_some())?;
-    let rates = data.counts.as_ref().map(|counts| &counts.macro_mean);
-    let micro = data.counts.as_ref().map(|counts| &counts.micro);
-    let mut why = reported.as_ref().map_or_else(|| reasons(data), |reported| reported.why.clone());
-    let absent = [
-        (CellQuantity::WallS, wall_s.e2e.is_none()),
-        (CellQuantity::OverheadFraction, overhead_fraction.is_none() && reported.is_none()),
-    ];
-    let untimed = if cell.timed { "nothing was timed" } else { UNTIMED };
-    why.extend(absent.into_iter().filter(|(_, is)| *is).map(|(quantity, _)| (quantity, untimed.to_owned())));
-    let n = data.records.len() as f64;
-    let tvd = data.records.iter().map(|record| record.tvd_spent).sum::<f64>();
+    let baseline_times = baseline.filter(|other| other.cell.timed);
+    let mut measures = times(inputs, resamples, data, baseline_times, reported.is_some())?;
+    match &reported {
+        Some(reported) => measures.extend(reported.readings.clone()),
+        None => measures.extend(counts(data)),
+    }
     Ok(CellSummary {
         id: cell.name.clone(),
         model: cell.model.name.clone(),
@@ -66,85 +60,77 @@ pub(crate) fn cell_summary(
         n_images: data.records.len() as u64,
         n_failed,
         timing_quality: Some(timing_checks::of_cell(&data.timed)),
-        speedup,
-        speedup_e2e,
-        accepted_per_step: rates.map(|rates| rates.accepted_per_step),
-        accepted_per_step_unforced: rates
-            .filter(|_| data.records.iter().any(|record| record.forced > 0))
-            .map(|rates| rates.accepted_per_step_unforced),
-        tokens_per_forward: rates.map(|rates| rates.tokens_per_forward),
-        tpf: rates.map(|rates| rates.tokens_per_forward_with_skips),
-        pooled: Pooled {
-            accepted_per_step: micro.map(|rates| rates.accepted_per_step),
-            tokens_per_forward: micro.map(|rates| rates.tokens_per_forward),
-            tpf: micro.map(|rates| rates.tokens_per_forward_with_skips),
-            nodes: data.nodes,
-            drafts: micro.and_then(|_| drafts_per_verification(data)),
-        },
-        nfe: reported.as_ref().map_or(rates.map(|rates| rates.nfe), |reported| reported.nfe),
-        step_compression: reported
-            .as_ref()
-            .map_or(rates.map(|rates| rates.step_compression), |reported| reported.step_compression),
-        wall_s,
-        predicted_speedup: predicted,
-        projection: None,
-        overhead_fraction,
-        tvd_spent: rates.map(|_| tvd / n),
-        out_of_support: data.records.iter().map(|record| record.out_of_support).sum(),
-        residual_fallbacks: data.records.iter().map(|record| record.residual_fallbacks).sum(),
+        measures,
         acceptance_by_depth: data.counts.as_ref().map_or_else(Vec::new, |c| c.acceptance_by_depth.clone()),
         metrics: metrics(run, &plan.spec, cell, baseline.map(|baseline| baseline.cell), resamples)?,
-        why,
     })
 }
 
-fn sampling(cell: &Cell) -> Sampling {
-    let spec::Sampling { temperature, top_k, top_p, guidance, coupled, .. } = cell.sampling;
-    Sampling { temperature, top_k, top_p, guidance, coupled }
-}
-
-/// What the times of a cell give.
-struct Times {
-    speedup: Ratio,
-    speedup_e2e: Ratio,
-    wall_s: WallSeconds,
-    predicted: PredictedSpeedup,
-    overhead_fraction: Option<f64>,
-}
-
-/// Of images of another program only the whole time is known: there are no phases and no steps.
+/// What the times of a cell give. Of images of another program only the whole time is known: there are no phases and no steps.
 fn times(
     inputs: &Inputs<'_>,
     resamples: &BootstrapPlan,
     data: &CellData<'_>,
     baseline: Option<&CellData<'_>>,
     is_external: bool,
-) -> Result<Times, SummaryError> {
+) -> Result<Readings, SummaryError> {
     let devices = &inputs.hardware.devices;
-    let speedup_e2e = ratio(data, baseline, devices, resamples, |row| row.e2e_ns)?;
+    let mut found = ratio("speedup_e2e", data, baseline, devices, resamples, |row| row.e2e_ns)?;
+    let untimed = if data.cell.timed { "nothing was timed" } else { UNTIMED };
+    let mut put = |measure: &str, value: Option<f64>, why: &str| {
+        let reading = value.map_or_else(|| Reading::absent(why), Reading::of);
+        found.insert(measure.to_owned(), reading);
+    };
+    put("e2e_s", mean_s(data, |row| row.e2e_ns), untimed);
     if is_external {
-        return Ok(Times {
-            speedup: Ratio::absent(external_images::NO_INSIDE),
-            speedup_e2e,
-            wall_s: external_images::whole_times(mean_s(data, |row| row.e2e_ns)),
-            predicted: no_prediction(external_images::NO_STEPS),
-            overhead_fraction: None,
-        });
+        for measure in ["speedup", "decode_s"] {
+            put(measure, None, external_images::NO_INSIDE);
+        }
+        for measure in ["predicted_speedup", "measured_to_predicted_speedup", "overhead_fraction"] {
+            put(measure, None, external_images::NO_STEPS);
+        }
+        return Ok(found);
     }
-    let speedup = ratio(data, baseline, devices, resamples, |row| row.decode_ns)?;
-    Ok(Times {
-        predicted: predict(data, baseline, speedup.value)?,
-        speedup,
-        speedup_e2e,
-        wall_s: wall_times(data),
-        overhead_fraction: overhead(data),
-    })
+    put("overhead_fraction", overhead(data), untimed);
+    put("decode_s", mean_s(data, |row| row.decode_ns), untimed);
+    found.extend(wall_times(data));
+    found.extend(ratio("speedup", data, baseline, devices, resamples, |row| row.decode_ns)?);
+    let predicted = predict(data, baseline, &found["speedup"])?;
+    found.extend(predicted);
+    Ok(found)
 }
 
-/// Why quantities of a cell of this program's images are null, times apart.
-fn reasons(data: &CellData<'_>) -> BTreeMap<CellQuantity, String> {
-    use CellQuantity::{AcceptedPerStep, Nfe, StepCompression, TokensPerForward, Tpf, TvdSpent};
-    let counted = [AcceptedPerStep, TokensPerForward, Tpf, Nfe, StepCompression, TvdSpent];
-    let absent = counted.into_iter().filter(|_| data.counts.is_none());
-    absent.map(|quantity| (quantity, "no image".to_owned())).collect()
+/// What is counted of a cell of this program's images: means over images, and rates pooled over all steps of all images.
+fn counts(data: &CellData<'_>) -> Readings {
+    let Some(counts) = &data.counts else {
+        let counted =
+            ["accepted_per_step", "nfe", "step_compression", "tokens_per_forward", "tpf", "tvd_spent"];
+        return counted.map(|measure| (measure.to_owned(), Reading::absent("no image"))).into();
+    };
+    let (mean, pooled) = (&counts.macro_mean, &counts.micro);
+    let sum =
+        |of: fn(&specimen_record::Record) -> f64| data.records.iter().map(|record| of(record)).sum::<f64>();
+    let has_forced = data.records.iter().any(|record| record.forced > 0);
+    let found = [
+        ("accepted_per_step", Some(mean.accepted_per_step)),
+        ("accepted_per_step_unforced", has_forced.then_some(mean.accepted_per_step_unforced)),
+        ("tokens_per_forward", Some(mean.tokens_per_forward)),
+        ("tpf", Some(mean.tokens_per_forward_with_skips)),
+        ("nfe", Some(mean.nfe)),
+        ("step_compression", Some(mean.step_compression)),
+        ("tvd_spent", Some(sum(|record| record.tvd_spent) / data.records.len() as f64)),
+        ("out_of_support", Some(sum(|record| record.out_of_support as f64))),
+        ("residual_fallbacks", Some(sum(|record| record.residual_fallbacks as f64))),
+        ("pooled_accepted_per_step", Some(pooled.accepted_per_step)),
+        ("pooled_tokens_per_forward", Some(pooled.tokens_per_forward)),
+        ("pooled_tpf", Some(pooled.tokens_per_forward_with_skips)),
+        ("nodes_per_verification", data.nodes),
+        ("drafts_per_verification", drafts_per_verification(data)),
+    ];
+    found.into_iter().filter_map(|(measure, value)| Some((measure.to_owned(), Reading::of(value?)))).collect()
+}
+
+fn sampling(cell: &Cell) -> Sampling {
+    let spec::Sampling { temperature, top_k, top_p, guidance, coupled, .. } = cell.sampling;
+    Sampling { temperature, top_k, top_p, guidance, coupled }
 }

@@ -1,10 +1,10 @@
 //! What a summary contains of images that another program made: their whole time, and the forwards that the
 //! program reports. Everything else is null, with the reason.
 
-use std::collections::BTreeMap;
-
 use specimen_experiments::spec::Cell;
-use specimen_record::{CellQuantity, Origin, Record, WallSeconds};
+use specimen_record::{Origin, Reading, Record};
+
+use crate::cell_summary::Readings;
 
 /// Why there is no ratio of decode times.
 pub(crate) const NO_INSIDE: &str =
@@ -16,12 +16,9 @@ pub(crate) const NO_STEPS: &str = "the images are another program's, which repor
 pub(crate) struct ReportedCounts {
     /// Where they come from.
     pub(crate) origin: Origin,
-    /// Mean target forwards per image, where it reports those of every image.
-    pub(crate) nfe: Option<f64>,
-    /// Mean tokens per target forward, where it reports both of every image.
-    pub(crate) step_compression: Option<f64>,
-    /// Why the rest is null, by quantity.
-    pub(crate) why: BTreeMap<CellQuantity, String>,
+    /// Target forwards per image where it reports those of every image, tokens per target forward where it reports both, and
+    /// why there is nothing else.
+    pub(crate) readings: Readings,
 }
 
 /// What is reported of `records`, the images of `cell`; `None` where this program made them.
@@ -39,12 +36,9 @@ pub(crate) fn of(cell: &Cell, records: &[&Record]) -> Option<ReportedCounts> {
     let has_both = has_forwards && reports(|record| record.n_tokens > 0);
     let nfe = has_forwards.then(|| mean(|_, nfe| nfe));
     let step_compression = has_both.then(|| mean(|record, nfe| record.n_tokens as f64 / nfe));
-    let mut why = BTreeMap::new();
-    use CellQuantity::{AcceptedPerStep, OverheadFraction, TokensPerForward, Tpf, TvdSpent};
-    for quantity in [AcceptedPerStep, TokensPerForward, Tpf, OverheadFraction, TvdSpent] {
-        why.insert(quantity, NO_STEPS.to_owned());
-    }
-    why.insert(CellQuantity::WallS, NO_INSIDE.to_owned());
+    let unknown = ["accepted_per_step", "tokens_per_forward", "tpf", "tvd_spent"];
+    let mut readings: Readings =
+        unknown.map(|measure| (measure.to_owned(), Reading::absent(NO_STEPS))).into();
     let n_with = |of: fn(&Record) -> bool| records.iter().filter(|record| of(record)).count();
     let n_forwards = n_with(|record| record.nfe.is_some());
     let n_tokens = n_with(|record| record.n_tokens > 0);
@@ -53,30 +47,12 @@ pub(crate) fn of(cell: &Cell, records: &[&Record]) -> Option<ReportedCounts> {
         0 => format!("the program that made the images reports no {what}"),
         n => format!("the program that made the images reports {what} of {n} of {} only", records.len()),
     };
-    if nfe.is_none() {
-        why.insert(CellQuantity::Nfe, reason("forwards", n_forwards));
-    }
-    if step_compression.is_none() {
-        let (what, n) = if has_forwards { ("tokens", n_tokens) } else { ("forwards", n_forwards) };
-        why.insert(CellQuantity::StepCompression, reason(what, n));
-    }
+    let mut put = |measure: &str, value: Option<f64>, why: String| {
+        readings.insert(measure.to_owned(), value.map_or_else(|| Reading::absent(&why), Reading::of));
+    };
+    put("nfe", nfe, reason("forwards", n_forwards));
+    let (what, n) = if has_forwards { ("tokens", n_tokens) } else { ("forwards", n_forwards) };
+    put("step_compression", step_compression, reason(what, n));
     let origin = if cell.imported.is_some() { Origin::Imported } else { Origin::External };
-    Some(ReportedCounts { origin, nfe, step_compression, why })
-}
-
-/// Times of which only the whole is known.
-pub(crate) fn whole_times(e2e: Option<f64>) -> WallSeconds {
-    WallSeconds {
-        text_encode: None,
-        prefill: None,
-        draft: None,
-        schedule: None,
-        target: None,
-        verify: None,
-        update: None,
-        vq_decode: None,
-        save: None,
-        decode: None,
-        e2e,
-    }
+    Some(ReportedCounts { origin, readings })
 }

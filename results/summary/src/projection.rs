@@ -3,14 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use specimen_record::{CellSummary, Family, Projection, Summary};
+use specimen_record::{CellSummary, Family, Reading, Summary};
 use specimen_stats::predicted_speedup::{StepCosts, predicted_speedup};
 
 use crate::{cost_table::CostTable, error::SummaryError};
 
-/// Why a cell of an older run, or of another program, has no projection.
-const NO_COUNTS: &str = "nodes and drafts of its steps are not known: another program made the images, or the run was summarised \
-                         before they were kept (`specimen score RUN` summarises it again)";
+/// Why a cell of another program has no projection.
+const NO_COUNTS: &str = "nodes and drafts of its steps are not known: another program made the images";
 
 /// Why rows that are decoded side by side have none: a forward runs a token of each row besides the drafts.
 const ROWS: &str =
@@ -20,26 +19,24 @@ const ROWS: &str =
 /// speedups are those of the table's settings.
 pub fn project(summary: &mut Summary, table: &CostTable) -> Result<Option<String>, SummaryError> {
     let of_cell = |cell: &CellSummary| {
-        let (speedup, why) = parted(speedup(cell, table)?);
         let bound = bound_s(summary, cell, table);
-        let decode = |cell: &CellSummary| cell.wall_s.decode.ok_or("the cell is untimed");
-        let baseline = cell.baseline.as_ref().and_then(|id| summary.cell(id));
-        let efficiency = bound.clone().and_then(|bound| {
-            let baseline = baseline.ok_or("it has no baseline")?;
-            Ok((bound / decode(baseline)?, bound / decode(cell)?))
-        });
-        let (shares, bound_why) = parted(efficiency);
-        Ok(Projection {
-            speedup,
-            why,
-            baseline_efficiency: shares.map(|(of_baseline, _)| of_baseline),
-            speedup_at_bound: shares.map(|(_, of_cell)| of_cell),
-            bound_why,
-        })
+        let over = |decode: Option<f64>| Ok(bound.clone()? / decode.ok_or("the cell is untimed")?);
+        let baseline = cell.baseline.as_ref().and_then(|id| summary.cell(id)).ok_or("it has no baseline");
+        let readings = [
+            ("projected_speedup", speedup(cell, table)?),
+            (
+                "baseline_efficiency",
+                baseline.map_err(str::to_owned).and_then(|of| over(of.value("decode_s"))),
+            ),
+            ("speedup_at_bound", over(cell.value("decode_s"))),
+        ];
+        Ok(readings.map(|(measure, found)| {
+            (measure.to_owned(), found.map_or_else(|why: String| Reading::absent(&why), Reading::of))
+        }))
     };
     let projections = summary.cells.iter().map(of_cell).collect::<Result<Vec<_>, SummaryError>>()?;
     for (cell, projection) in summary.cells.iter_mut().zip(projections) {
-        cell.projection = Some(projection);
+        cell.measures.extend(projection);
     }
     let warning = other_settings(summary, table);
     let words = [Some(table.words()), warning.clone()];
@@ -70,15 +67,10 @@ fn other_settings(summary: &Summary, table: &CostTable) -> Option<String> {
         .then(|| format!("the table is not of the run's settings: it has {}", differs.join("; ")))
 }
 
-/// A value, or the reason why there is none.
-fn parted<T>(found: Result<T, String>) -> (Option<T>, Option<String>) {
-    found.map_or_else(|why| (None, Some(why)), |value| (Some(value), None))
-}
-
 /// `tau / (r_verify + n_draft c_draft)` with the counts of `cell` and the costs of `table`, or why not.
 fn speedup(cell: &CellSummary, table: &CostTable) -> Result<Result<f64, String>, SummaryError> {
-    let counts = (cell.pooled.tpf, cell.pooled.nodes, cell.pooled.drafts);
-    let (Some(tau), Some(nodes), Some(n_draft)) = counts else {
+    let counts = ["pooled_tpf", "nodes_per_verification", "drafts_per_verification"];
+    let [Some(tau), Some(nodes), Some(n_draft)] = counts.map(|measure| cell.value(measure)) else {
         return Ok(Err(NO_COUNTS.to_owned()));
     };
     if cell.family == Some(Family::Rows) {
@@ -111,7 +103,8 @@ fn bound_s(summary: &Summary, cell: &CellSummary, table: &CostTable) -> Result<f
         let (ours, tables) = (summary.threads, table.threads);
         return Err(format!("the cost table is of {tables} threads a process, and the run is of {ours}"));
     }
-    let nfe = cell.baseline.as_ref().and_then(|id| summary.cell(id)?.nfe).ok_or("it has no baseline")?;
+    let nfe =
+        cell.baseline.as_ref().and_then(|id| summary.cell(id)?.value("nfe")).ok_or("it has no baseline")?;
     let step = table.bound_s().ok_or("the cost table does not say how many bytes a plain step reads")?;
     Ok(nfe * step)
 }

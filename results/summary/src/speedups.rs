@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use specimen_record::{Observations, ObservedUnit, PredictedSpeedup, Ratio, TimingRow};
+use specimen_record::{Observations, ObservedUnit, Reading, TimingRow};
 use specimen_stats::{
     bootstrap::{BootstrapPlan, Interval},
     paired::Paired,
@@ -11,6 +11,7 @@ use specimen_stats::{
 
 use crate::{
     cell_data::{CellData, by_unit},
+    cell_summary::Readings,
     error::SummaryError,
     hardware::Devices,
     wall_times::mean_where,
@@ -19,22 +20,35 @@ use crate::{
 /// Why a cell whose times do not count has no ratio of them.
 pub(crate) const UNTIMED: &str = "the cell is untimed";
 
-/// Baseline time over this cell's, paired.
+/// Why a cell with a speedup has no median of it.
+const NO_MEDIAN: &str = "a median comes with its 95 % interval only, which needs six prompts or batches";
+
+/// Baseline time over this cell's, paired: the ratio of the mean times under the name `measure`, with the geometric mean and
+/// the median of the ratios of the observations.
 pub(crate) fn ratio(
+    measure: &str,
     data: &CellData<'_>,
     baseline: Option<&CellData<'_>>,
     devices: &Devices,
     resamples: &BootstrapPlan,
     time: fn(&TimingRow) -> u64,
-) -> Result<Ratio, SummaryError> {
+) -> Result<Readings, SummaryError> {
+    let named = |ratio: Reading, geomean: Reading, median: Reading| -> Readings {
+        let means = [("", ratio), ("_geomean", geomean), ("_median", median)];
+        means.into_iter().map(|(end, reading)| (format!("{measure}{end}"), reading)).collect()
+    };
+    let absent = |why: &str| {
+        let reading = Reading::absent(why);
+        Ok(named(reading.clone(), reading.clone(), reading))
+    };
     if !data.cell.timed {
-        return Ok(Ratio::absent(UNTIMED));
+        return absent(UNTIMED);
     }
     let Some(baseline) = baseline else {
-        return Ok(Ratio::absent(match data.cell.imported {
+        return absent(match data.cell.imported {
             None => "the spec has no timed `ar` cell with this model and sampling",
             Some(_) => "the table of the import has no cell `ar`",
-        }));
+        });
     };
     // Units are the baseline's on both sides: a batch that lost an image to a failure keeps its name.
     let times = |data: &CellData<'_>, other: &CellData<'_>| -> Vec<(String, f64)> {
@@ -45,10 +59,10 @@ pub(crate) fn ratio(
     let used: BTreeSet<&String> = shared.filter_map(|key| devices.get(&key.attempt)).collect();
     if used.len() > 1 {
         let names = used.into_iter().map(String::as_str).collect::<Vec<_>>().join("; ");
-        return Ok(Ratio::absent(&format!(
+        return absent(&format!(
             "its times are of several devices ({names}), which form no ratio; pin timed cells to one device, on a cluster \
              by `constraint` in [slurm.timing], and run them again"
-        )));
+        ));
     }
     let pairs = (times(baseline, data), times(data, baseline));
     let unit = match data.cell.model.n_together() {
@@ -58,50 +72,41 @@ pub(crate) fn ratio(
     let observations = Observations { n: pairs.0.len() as u64, of: unit };
     if observations.n < 2 {
         let why = format!("fewer than two {unit} were timed with both this cell and the baseline");
-        return Ok(Ratio::absent(&why));
+        return absent(&why);
     }
     let paired = Paired::join(pairs.0, pairs.1)?;
-    let ends = |interval: Interval| [interval.lower, interval.upper];
+    let with = |value: f64, interval: Option<Interval>| Reading {
+        ci95: interval.map(|interval| [interval.lower, interval.upper]),
+        ..Reading::of(value)
+    };
     let estimate = paired.ratio_of_sums(resamples)?;
     let geomean = paired.geometric_mean_ratio(resamples)?;
     // Without an interval of it there is no median.
     let median = paired.median_ratio(0.95).ok();
-    Ok(Ratio {
-        value: Some(estimate.value),
-        ci95: estimate.interval.map(ends),
-        observations: Some(observations),
-        geomean: Some(geomean.value),
-        geomean_ci95: geomean.interval.map(ends),
-        median: median.map(|median| median.value),
-        median_ci95: median.map(|median| ends(median.interval)),
-        why: None,
-    })
-}
-
-/// No prediction, with the reason.
-pub(crate) fn no_prediction(why: &str) -> PredictedSpeedup {
-    PredictedSpeedup {
-        value: None,
-        r_verify: None,
-        c_draft: None,
-        n_draft: None,
-        ratio_measured_to_predicted: None,
-        why: Some(why.to_owned()),
-    }
+    Ok(named(
+        Reading { observations: Some(observations), ..with(estimate.value, estimate.interval) },
+        with(geomean.value, geomean.interval),
+        median.map_or_else(|| Reading::absent(NO_MEDIAN), |median| with(median.value, Some(median.interval))),
+    ))
 }
 
 /// `tau / (r_verify + n_draft c_draft)` from counts and mean forward times.
 pub(crate) fn predict(
     data: &CellData<'_>,
     baseline: Option<&CellData<'_>>,
-    measured: Option<f64>,
-) -> Result<PredictedSpeedup, SummaryError> {
-    if !data.cell.timed {
-        return Ok(no_prediction(UNTIMED));
-    }
-    let Some(baseline) = baseline else {
-        return Ok(no_prediction("there is no baseline to take costs from"));
+    measured: &Reading,
+) -> Result<Readings, SummaryError> {
+    let named = |readings: &[(&str, Reading)]| -> Readings {
+        readings.iter().map(|(measure, reading)| ((*measure).to_owned(), reading.clone())).collect()
     };
+    let absent = |why: &str| {
+        let reading = Reading::absent(why);
+        Ok(named(&[("predicted_speedup", reading.clone()), ("measured_to_predicted_speedup", reading)]))
+    };
+    if !data.cell.timed {
+        return absent(UNTIMED);
+    }
+    let Some(baseline) = baseline else { return absent("there is no baseline to take costs from") };
     // Costs are ratios of times, so both are of the attempts that timed both cells.
     let mean_s = |data: &CellData<'_>, other: &CellData<'_>, of: fn(&TimingRow) -> u64| {
         mean_where(data, |key| other.timings.contains_key(key), of)
@@ -114,7 +119,7 @@ pub(crate) fn predict(
     let (Some(counts), Some(verify), Some(step)) =
         (&data.counts, per_forward(data, baseline), per_forward(baseline, data))
     else {
-        return Ok(no_prediction("nothing was timed"));
+        return absent("nothing was timed");
     };
     let n_draft = data.records.iter().map(|record| record.n_draft_forwards).sum::<u64>() as f64;
     let draft_s =
@@ -125,14 +130,18 @@ pub(crate) fn predict(
         c_draft: if n_draft > 0.0 { draft_s / n_draft / step } else { 0.0 },
     };
     let value = predicted_speedup(counts.micro.tokens_per_forward_with_skips, &costs)?;
-    Ok(PredictedSpeedup {
-        value: Some(value),
-        r_verify: Some(costs.r_verify),
-        c_draft: Some(costs.c_draft),
-        n_draft: Some(costs.n_draft),
-        ratio_measured_to_predicted: measured.map(|measured| measured / value),
-        why: None,
-    })
+    let compared = match measured {
+        Reading { value: Some(measured), .. } => Reading::of(measured / value),
+        Reading { why, .. } => {
+            Reading::absent(&format!("no measured speedup: {}", why.as_deref().unwrap_or_default()))
+        }
+    };
+    Ok(named(&[
+        ("predicted_speedup", Reading::of(value)),
+        ("measured_to_predicted_speedup", compared),
+        ("r_verify", Reading::of(costs.r_verify)),
+        ("c_draft", Reading::of(costs.c_draft)),
+    ]))
 }
 
 /// Drafter forwards for each target forward after the prefill.
@@ -220,11 +229,13 @@ cell = [{ name = "ar" }, { name = "chain", drafter = { proposer = "eagle1", shap
         let (slow, fast) = (rows(&cells[0], 20), rows(&cells[1], 10));
         let plan = BootstrapPlan::new(1, 2000, 0.95).unwrap();
         let (baseline, method) = (data(&cells[0], &slow), data(&cells[1], &fast));
-        let found = ratio(&method, Some(&baseline), &Devices::new(), &plan, |row| row.decode_ns).unwrap();
+        let found =
+            ratio("speedup", &method, Some(&baseline), &Devices::new(), &plan, |row| row.decode_ns).unwrap();
         let (n, of, has_interval) = expected;
-        assert_eq!(found.observations, Some(Observations { n, of }));
-        assert!((found.value.unwrap() - 2.0).abs() < 1e-12, "{found:?}");
-        let intervals = [found.ci95, found.geomean_ci95, found.median_ci95].map(|ends| ends.is_some());
+        assert_eq!(found["speedup"].observations, Some(Observations { n, of }));
+        assert!((found["speedup"].value.unwrap() - 2.0).abs() < 1e-12, "{found:?}");
+        let means = ["speedup", "speedup_geomean", "speedup_median"];
+        let intervals = means.map(|measure| found[measure].ci95.is_some());
         assert_eq!(intervals, [has_interval; 3], "{n_images} images: {found:?}");
     }
 

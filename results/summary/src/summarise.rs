@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use specimen_experiments::{names::BASELINE, plan::Plan, spec::Cell};
 use specimen_record::{
-    Digest, ItemKey, Manifest, Record, RunDir, SCHEMA, Status, StepsRow, Summary, read_rows, read_timings,
+    Digest, ItemKey, Manifest, Record, RunDir, SUMMARY_SCHEMA, Status, StepsRow, Summary, read_rows,
+    read_timings,
 };
 use specimen_stats::bootstrap::{BootstrapPlan, N_RESAMPLES};
 
@@ -61,7 +62,7 @@ pub fn summarise(inputs: &Inputs<'_>) -> Result<Summary, SummaryError> {
         |data: &&CellData<'_>| spec.baseline_of(data.cell).is_some_and(|cell| cell.name == data.cell.name);
     let baseline = all.iter().find(is_baseline).map_or(&[][..], |data| &data.timed);
     Ok(Summary {
-        schema: SCHEMA,
+        schema: SUMMARY_SCHEMA,
         timing_quality: Some(timing_checks::of_run(run, baseline, hardware.plain_steps.clone())?),
         spec: manifest.spec.clone(),
         name: spec.name.clone(),

@@ -1,8 +1,9 @@
 //! Mean times of a cell, in seconds per image.
 
-use specimen_record::{TimingRow, WallSeconds};
+use specimen_record::{Phases, Reading, TimingRow};
 
 use crate::cell_data::{CellData, PairKey, by_unit};
+use crate::cell_summary::Readings;
 
 /// Mean of `of` over a cell's timed images that are counted in tables, in seconds.
 pub(crate) fn mean_s(data: &CellData<'_>, of: impl Fn(&TimingRow) -> u64) -> Option<f64> {
@@ -21,22 +22,23 @@ pub(crate) fn mean_where(
     (n > 0).then(|| means.iter().map(|(_, mean)| mean).sum::<f64>() * 1e-9 / n as f64)
 }
 
-/// Mean times of all phases.
-pub(crate) fn wall_times(data: &CellData<'_>) -> WallSeconds {
-    let mean = |of: fn(&TimingRow) -> u64| mean_s(data, of);
-    WallSeconds {
-        text_encode: mean(|row| row.phases_ns.text_encode),
-        prefill: mean(|row| row.phases_ns.prefill),
-        draft: mean(|row| row.phases_ns.draft),
-        schedule: mean(|row| row.phases_ns.schedule),
-        target: mean(|row| row.phases_ns.target),
-        verify: mean(|row| row.phases_ns.verify),
-        update: mean(|row| row.phases_ns.update),
-        vq_decode: mean(|row| row.phases_ns.vq_decode),
-        save: mean(|row| row.phases_ns.save),
-        decode: mean(|row| row.decode_ns),
-        e2e: mean(|row| row.e2e_ns),
-    }
+/// Mean times of the phases; none where nothing was timed.
+pub(crate) fn wall_times(data: &CellData<'_>) -> Readings {
+    let mean = |measure: &str, of: fn(&Phases) -> u64| {
+        Some((measure.to_owned(), Reading::of(mean_s(data, |row| of(&row.phases_ns))?)))
+    };
+    let phases = [
+        mean("text_encode_s", |phases| phases.text_encode),
+        mean("prefill_s", |phases| phases.prefill),
+        mean("draft_s", |phases| phases.draft),
+        mean("schedule_s", |phases| phases.schedule),
+        mean("target_s", |phases| phases.target),
+        mean("verify_s", |phases| phases.verify),
+        mean("update_s", |phases| phases.update),
+        mean("vq_decode_s", |phases| phases.vq_decode),
+        mean("save_s", |phases| phases.save),
+    ];
+    phases.into_iter().flatten().collect()
 }
 
 /// Share of decode time outside the forwards of networks, in [0, 1].

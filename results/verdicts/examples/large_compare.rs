@@ -6,9 +6,9 @@ use std::error::Error;
 use std::time::Instant;
 
 use specimen_record::{
-    Appender, Block, CellSummary, Digest, Durability, Guarantee, Item, ItemKey, Phases, PlanFile, Pooled,
-    PredictedSpeedup, Ratio, Record, RunDir, SCHEMA, Sampling, Seed, Status, Summary, TimingRow, WallSeconds,
-    merge, write_document,
+    Appender, Block, CellSummary, Digest, Durability, Guarantee, Item, ItemKey, Phases, PlanFile, Reading,
+    Record, RunDir, SCHEMA, SUMMARY_SCHEMA, Sampling, Seed, Status, Summary, TimingRow, merge,
+    write_document,
 };
 use specimen_verdicts::compare::comparison::{Options, compare};
 use specimen_verdicts::values::RunValues;
@@ -121,7 +121,7 @@ fn phases(target: u64) -> Phases {
 
 fn summary(plan: &PlanFile) -> Summary {
     Summary {
-        schema: SCHEMA,
+        schema: SUMMARY_SCHEMA,
         spec: serde_json::json!({}),
         name: "large".to_owned(),
         plan_digest: plan.digest.clone(),
@@ -140,8 +140,8 @@ fn summary(plan: &PlanFile) -> Summary {
 }
 
 fn cell(id: &str) -> CellSummary {
-    let ratio = Ratio { value: Some(1.0), why: None, ..Ratio::absent("") };
-    let some = Some(1.0);
+    let measures = ["speedup", "speedup_e2e", "accepted_per_step", "tokens_per_forward", "tpf", "nfe"];
+    let measures = measures.into_iter().chain(["step_compression", "decode_s", "e2e_s", "tvd_spent"]);
     CellSummary {
         id: id.to_owned(),
         model: "made-up".to_owned(),
@@ -158,50 +158,9 @@ fn cell(id: &str) -> CellSummary {
         params: std::collections::BTreeMap::new(),
         n_images: u64::from(N_PROMPTS * N_SAMPLES),
         n_failed: 0,
-        speedup: ratio.clone(),
-        speedup_e2e: ratio,
-        accepted_per_step: some,
-        accepted_per_step_unforced: None,
-        tokens_per_forward: some,
-        tpf: some,
-        pooled: Pooled {
-            accepted_per_step: some,
-            tokens_per_forward: some,
-            tpf: some,
-            nodes: None,
-            drafts: None,
-        },
-        nfe: some,
-        step_compression: some,
-        wall_s: WallSeconds {
-            text_encode: some,
-            prefill: some,
-            draft: some,
-            schedule: some,
-            target: some,
-            verify: some,
-            update: some,
-            vq_decode: some,
-            save: some,
-            decode: some,
-            e2e: some,
-        },
-        projection: None,
-        predicted_speedup: PredictedSpeedup {
-            value: some,
-            r_verify: some,
-            c_draft: some,
-            n_draft: some,
-            ratio_measured_to_predicted: some,
-            why: None,
-        },
-        overhead_fraction: some,
-        tvd_spent: some,
-        out_of_support: 0,
-        residual_fallbacks: 0,
+        measures: measures.map(|measure| (measure.to_owned(), Reading::of(1.0))).collect(),
         acceptance_by_depth: Vec::new(),
         timing_quality: None,
         metrics: Vec::new(),
-        why: std::collections::BTreeMap::new(),
     }
 }

@@ -4,18 +4,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use specimen_experiments::measures;
 use specimen_record::{Better, CellSummary, Guarantee, Summary};
 use specimen_table::{Column, Entry, Rank, Table, column_decimals, ranks, with_interval};
 
 use crate::measured;
 
-/// Quantities of the summary that an ablation shows, with their units and directions.
-const SHOWN: [(&str, &str, Option<bool>); 4] = [
-    ("speedup", "×", Some(true)),
-    ("accepted_per_step", "", Some(true)),
-    ("tokens_per_forward", "", Some(true)),
-    ("nfe", "", Some(false)),
-];
+/// Measures that an ablation shows.
+const SHOWN: [&str; 4] = ["speedup", "accepted_per_step", "tokens_per_forward", "nfe"];
 
 /// The ablation table of a run; baselines are left out, since they have no settings to switch. `None` where fewer than two
 /// cells are left, or these do not differ in any setting.
@@ -53,8 +49,9 @@ pub fn ablation(summary: &Summary) -> Option<Table> {
         };
         table.push(Column::text(&head), shown.collect());
     }
-    for (measure, unit, direction) in SHOWN {
-        push(&mut table, &cells, measure, unit, direction, |_| true);
+    for measure in SHOWN.into_iter().filter_map(measures::measure) {
+        let (unit, direction) = (measure.unit.as_str(), measure.higher_is_better());
+        push(&mut table, &cells, &measure.key, unit, direction, |_| true);
     }
     // Images of exact cells differ by chance only, and those of relaxed cells are no better for more likely tokens.
     let mut metrics: Vec<(&str, &str, Option<bool>)> = Vec::new();

@@ -1,43 +1,15 @@
 //! What a cell has of a measure that a rule, a claim or a layout names.
 
-use specimen_record::{Better, CellQuantity, CellSummary, Observations, Summary};
-
-/// A value with its interval and the images behind it, or the reason why there is none.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Measured {
-    pub(crate) value: Option<f64>,
-    pub(crate) ci95: Option<[f64; 2]>,
-    pub(crate) n: u64,
-    /// The independent observations behind a ratio of times, where they are known.
-    pub(crate) observations: Option<Observations>,
-    /// Protocol of a metric; values under different ones are not compared.
-    pub(crate) protocol: Option<String>,
-    pub(crate) why: Option<String>,
-}
+use specimen_experiments::measures;
+use specimen_record::{Better, CellSummary, Reading, Summary};
 
 /// How far a metric of a cell is from its baseline's, where nearer to that is better for this cell.
-pub(crate) fn distance(cell: &CellSummary, measure: &str) -> Option<Measured> {
+pub(crate) fn distance(cell: &CellSummary, measure: &str) -> Option<Reading> {
     let scored = cell.metrics.iter().find(|scored| scored.metric == measure)?;
     let is_nearer = scored.better(cell.guarantee) == Some(Better::NearerToBaseline) && !cell.is_baseline();
     let (value, ci95) = scored.vs_baseline.filter(|_| is_nearer)?.distance();
-    Some(Measured { value: Some(value), ci95, ..of(cell, measure) })
+    Some(Reading { value: Some(value), ci95, ..of(cell, measure) })
 }
-
-/// The quantities of a cell's summary that are measures, besides its metrics.
-pub(crate) const QUANTITIES: [&str; 12] = [
-    "nfe",
-    "tokens_per_forward",
-    "accepted_per_step",
-    "tpf",
-    "step_compression",
-    "tvd_spent",
-    "out_of_support",
-    "n_failed",
-    "speedup",
-    "speedup_e2e",
-    "decode_s",
-    "e2e_s",
-];
 
 /// The name under which a cell has the metric `measure`: its own, or that under a protocol (`fid:lantern` for `fid`).
 pub(crate) fn name_in<'a>(cell: &'a CellSummary, measure: &'a str) -> &'a str {
@@ -47,40 +19,14 @@ pub(crate) fn name_in<'a>(cell: &'a CellSummary, measure: &'a str) -> &'a str {
     exact.or_else(under).unwrap_or(measure)
 }
 
-/// The measure of this name, of a cell: a quantity of its summary, or a metric.
-pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
-    let counted = |value: Option<f64>| Measured { value, n: cell.n_images, ..Measured::default() };
-    let with_reason = |value: Option<f64>, quantity: CellQuantity| Measured {
-        why: value.is_none().then(|| cell.why.get(&quantity).cloned()).flatten(),
-        ..counted(value)
-    };
-    let ratio = |ratio: &specimen_record::Ratio| Measured {
-        ci95: ratio.ci95,
-        observations: ratio.observations,
-        why: ratio.why.clone(),
-        ..counted(ratio.value)
-    };
-    if let Some(quantity) = CellQuantity::named(measure) {
-        return with_reason(quantity.of(cell), quantity);
+/// What a cell has of a measure or a metric by its name.
+pub(crate) fn of(cell: &CellSummary, name: &str) -> Reading {
+    if measures::named().any(|measure| measure == name) {
+        return cell.measured(name);
     }
-    match measure {
-        "out_of_support" => counted(Some(cell.out_of_support as f64)),
-        "n_failed" => counted(Some(cell.n_failed as f64)),
-        "speedup" => ratio(&cell.speedup),
-        "speedup_e2e" => ratio(&cell.speedup_e2e),
-        "decode_s" => with_reason(cell.wall_s.decode, CellQuantity::WallS),
-        "e2e_s" => with_reason(cell.wall_s.e2e, CellQuantity::WallS),
-        metric => match cell.metrics.iter().find(|m| m.metric == name_in(cell, metric)) {
-            Some(m) => Measured {
-                value: m.value,
-                ci95: m.ci95,
-                n: m.n,
-                protocol: Some(m.protocol.clone()),
-                why: m.why.clone(),
-                ..Measured::default()
-            },
-            None => Measured { why: Some(why_not_scored(cell, metric)), ..Measured::default() },
-        },
+    match cell.metrics.iter().find(|metric| metric.metric == name_in(cell, name)) {
+        Some(metric) => metric.reading(),
+        None => Reading::absent(&why_not_scored(cell, name)),
     }
 }
 
@@ -93,31 +39,18 @@ fn why_not_scored(cell: &CellSummary, metric: &str) -> String {
     }
 }
 
-/// As [`of`], or a quantity of the cell over one of its baseline: `tvd_per_token` (spent an image, over the baseline's
+/// As [`of`], or a measure of the cell over one of its baseline: `tvd_per_token` (spent an image, over the baseline's
 /// forwards, of which it makes one a token) and `schedule_share` (the scheduler's time over the baseline's decode time).
-pub(crate) fn of_run(summary: &Summary, cell: &CellSummary, measure: &str) -> Measured {
-    let baseline = cell.baseline.as_deref().and_then(|id| summary.cell(id));
-    let (what, whole_is, own, whole) = match measure {
-        "tvd_per_token" => {
-            ("the spent distance", "the number of forwards", cell.tvd_spent, baseline.and_then(|b| b.nfe))
-        }
-        "schedule_share" => (
-            "the scheduler's time",
-            "the decode time",
-            cell.wall_s.schedule,
-            baseline.and_then(|b| b.wall_s.decode),
-        ),
+pub(crate) fn of_run(summary: &Summary, cell: &CellSummary, measure: &str) -> Reading {
+    let (what, own, whole_is, whole) = match measure {
+        "tvd_per_token" => ("the spent distance", "tvd_spent", "the number of forwards", "nfe"),
+        "schedule_share" => ("the scheduler's time", "schedule_s", "the decode time", "decode_s"),
         other => return of(cell, other),
     };
-    match (own, whole) {
-        (Some(own), Some(whole)) => {
-            Measured { value: Some(own / whole), n: cell.n_images, ..Measured::default() }
-        }
-        (None, _) => {
-            Measured { why: Some(format!("{what} of the cell is not known")), ..Measured::default() }
-        }
-        (_, None) => {
-            Measured { why: Some(format!("{whole_is} of its baseline is not known")), ..Measured::default() }
-        }
+    let baseline = cell.baseline.as_deref().and_then(|id| summary.cell(id));
+    match (cell.value(own), baseline.and_then(|baseline| baseline.value(whole))) {
+        (Some(own), Some(whole)) => Reading { n: cell.n_images, ..Reading::of(own / whole) },
+        (None, _) => Reading::absent(&format!("{what} of the cell is not known")),
+        (_, None) => Reading::absent(&format!("{whole_is} of its baseline is not known")),
     }
 }

@@ -13,9 +13,6 @@ use crate::VerdictError;
 /// Values by prompt id.
 pub type ByPrompt = BTreeMap<String, f64>;
 
-/// Quantities that every image has; metrics and times come on top.
-pub const COUNTED: [&str; 5] = ["nfe", "accepted_per_step", "tokens_per_forward", "tpf", "tvd_spent"];
-
 /// The span of an image that is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
@@ -82,7 +79,7 @@ impl RunValues {
         let timed: BTreeSet<&str> = summary
             .cells
             .iter()
-            .filter(|cell| cell.wall_s.e2e.is_some())
+            .filter(|cell| cell.value("e2e_s").is_some())
             .map(|cell| cell.id.as_str())
             .collect();
         let mut times: BTreeMap<String, Vec<Timed>> = BTreeMap::new();
@@ -185,8 +182,8 @@ impl RunValues {
     /// The times of a cell; none where its summary has no time of the span.
     fn times_of(&self, cell: &str, span: Span) -> impl Iterator<Item = &Timed> {
         let is_known = self.summary.cell(cell).is_some_and(|cell| match span {
-            Span::Decode => cell.wall_s.decode.is_some(),
-            Span::EndToEnd => cell.wall_s.e2e.is_some() && cell.origin != Some(Origin::Imported),
+            Span::Decode => cell.value("decode_s").is_some(),
+            Span::EndToEnd => cell.value("e2e_s").is_some() && cell.origin != Some(Origin::Imported),
         });
         self.times.get(cell).filter(|_| is_known).into_iter().flatten()
     }
@@ -207,20 +204,19 @@ impl Span {
     }
 }
 
-/// The quantities of one image, in the order of [`COUNTED`]; none of an item that failed.
+/// What is counted of one image; nothing of an item that failed.
 fn counted(record: &Record) -> Vec<(&'static str, f64)> {
     let Some(nfe) = record.nfe.filter(|_| record.status == Status::Ok) else { return Vec::new() };
     // Another program may say no more.
-    let Some(n_verifies) = record.n_verifies() else { return vec![(COUNTED[0], nfe as f64)] };
+    let Some(n_verifies) = record.n_verifies() else { return vec![("nfe", nfe as f64)] };
     let each = |tokens: u64| tokens as f64 / n_verifies as f64;
-    let values = [
-        nfe as f64,
-        each(record.accepted),
-        each(record.emitted),
-        each(record.emitted + record.skipped_tokens),
-        record.tvd_spent,
-    ];
-    COUNTED.into_iter().zip(values).collect()
+    vec![
+        ("nfe", nfe as f64),
+        ("accepted_per_step", each(record.accepted)),
+        ("tokens_per_forward", each(record.emitted)),
+        ("tpf", each(record.emitted + record.skipped_tokens)),
+        ("tvd_spent", record.tvd_spent),
+    ]
 }
 
 fn push(values: &mut BTreeMap<(String, String), Mean>, cell: &str, measure: &str, prompt: &str, value: f64) {

@@ -175,10 +175,17 @@ fn what_was_changed_and_sealed_again_is_found_by_computing_it_again() {
     fails(&desk, times, &[], &["summary.json: it is not what the rows give: `cells.0."]);
     // A number of the summary itself.
     let number = |run: &Path| {
-        edit_json(&run.join("merged/summary.json"), |summary| summary["cells"][1]["nfe"] = 1.5.into());
+        edit_json(&run.join("merged/summary.json"), |summary| {
+            summary["cells"][1]["measures"]["nfe"]["value"] = 1.5.into()
+        });
         reseal(run);
     };
-    fails(&desk, number, &[], &["summary.json: it is not what the rows give: `cells.1.nfe` was"]);
+    fails(
+        &desk,
+        number,
+        &[],
+        &["summary.json: it is not what the rows give: `cells.1.measures.nfe.value` was"],
+    );
     // An image.
     let image = |run: &Path| {
         let images = run.join("shards/0/images");

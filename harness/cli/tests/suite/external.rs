@@ -53,13 +53,16 @@ fn the_python_example_is_measured_beside_the_baseline_in_one_table() {
     let summary = document(&desk.path("run/merged/summary.json"));
     let painter = cell(&summary, "painter-py");
     assert_eq!((&painter["origin"], &painter["baseline"]), (&"external".into(), &"ar".into()));
-    assert_eq!(painter["speedup"]["value"], Value::Null);
-    assert!(painter["speedup"]["why"].as_str().unwrap().contains("speedup_e2e"));
-    assert!(painter["speedup_e2e"]["value"].as_f64().unwrap() > 1.0, "painting beats decoding");
-    assert_eq!((painter["nfe"].as_f64(), painter["n_images"].as_u64()), (Some(1.0), Some(4)));
+    assert_eq!(painter["measures"]["speedup"]["value"], Value::Null);
+    assert!(painter["measures"]["speedup"]["why"].as_str().unwrap().contains("speedup_e2e"));
+    assert!(painter["measures"]["speedup_e2e"]["value"].as_f64().unwrap() > 1.0, "painting beats decoding");
+    assert_eq!(
+        (painter["measures"]["nfe"]["value"].as_f64(), painter["n_images"].as_u64()),
+        (Some(1.0), Some(4))
+    );
     for name in ["accepted_per_step", "tokens_per_forward", "overhead_fraction"] {
-        assert_eq!(painter[name], Value::Null);
-        assert!(painter["why"][name].as_str().unwrap().contains("reports no steps"), "{name}");
+        assert_eq!(painter["measures"][name]["value"], Value::Null);
+        assert!(painter["measures"][name]["why"].as_str().unwrap().contains("reports no steps"), "{name}");
     }
     let metric = |name: &str| {
         painter["metrics"].as_array().unwrap().iter().find(|metric| metric["metric"] == name).unwrap().clone()
@@ -374,7 +377,7 @@ fn another_program_can_be_the_baseline_of_its_own_group() {
     let summary = document(&desk.path("run/merged/summary.json"));
     let of = |id: &str| cell(&summary, id)["baseline"].clone();
     assert_eq!((of("ar"), of("py-ar"), of("py-fast")), ("ar".into(), "py-ar".into(), "py-ar".into()));
-    assert!(cell(&summary, "py-fast")["speedup_e2e"]["value"].is_f64(), "{summary}");
+    assert!(cell(&summary, "py-fast")["measures"]["speedup_e2e"]["value"].is_f64(), "{summary}");
 }
 
 #[test]

@@ -40,7 +40,11 @@ fn images_of_runs_and_of_files_stand_in_one_table_whole() {
         let id = cell["id"].as_str().unwrap();
         let row = table.lines().find(|line| line.starts_with(&format!("a,{id},"))).unwrap();
         let nfe: f64 = row.split(',').nth(4).unwrap().parse().unwrap();
-        assert!((nfe - cell["nfe"].as_f64().unwrap()).abs() < 0.06, "{row} {}", cell["nfe"]);
+        assert!(
+            (nfe - cell["measures"]["nfe"]["value"].as_f64().unwrap()).abs() < 0.06,
+            "{row} {}",
+            cell["measures"]["nfe"]["value"]
+        );
         // An untimed cell has no time, as in the run's own table.
         let decode_s: Result<f64, _> = row.split(',').nth(6).unwrap().parse();
         assert_eq!(decode_s.is_ok(), id != "quality", "{row}");

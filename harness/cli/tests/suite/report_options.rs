@@ -73,7 +73,10 @@ fn a_report_shows_what_the_counts_give_under_measured_costs() {
     let summary: serde_json::Value = serde_json::from_str(&shown).unwrap();
     assert!(summary["costs"].as_str().unwrap().starts_with("stub"), "{shown}");
     let plain = &summary["cells"][0];
-    assert_eq!((&plain["id"], plain["projection"]["speedup"].as_f64()), (&"ar".into(), Some(1.0)));
+    assert_eq!(
+        (&plain["id"], plain["measures"]["projected_speedup"]["value"].as_f64()),
+        (&"ar".into(), Some(1.0))
+    );
     let csv = fs::read_to_string(desk.path("a/report/table.csv")).unwrap();
     assert!(csv.lines().next().unwrap().contains(",projected_speedup,"), "{csv}");
     assert!(fs::exists(desk.path("a/report/projected.svg")).unwrap());

@@ -57,7 +57,7 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
     // A baseline that accepted half as much again: the run is worse than it.
     let mut baseline: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(desk.path("b.json")).unwrap()).unwrap();
-    let accepted = &mut baseline["summary"]["cells"][1]["accepted_per_step"];
+    let accepted = &mut baseline["summary"]["cells"][1]["measures"]["accepted_per_step"]["value"];
     *accepted = (accepted.as_f64().unwrap() * 1.5).into();
     fs::write(desk.path("b.json"), baseline.to_string()).unwrap();
     desk.fails(&gate, 1, &["accepted_per_step of sd-chain2: it moved by -33.33 %, 5 % allowed"]);

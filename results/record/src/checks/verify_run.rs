@@ -380,7 +380,12 @@ impl Check<'_> {
 
     /// What was computed from the images; it can be read, and computed again.
     fn scores(&mut self) {
-        self.document_if_there::<Summary>(&self.run.summary());
+        let summary = self.run.summary();
+        // One of an earlier version is no damage: the rows give a newer one.
+        match summary.is_file().then(|| read_document::<Summary>(&summary)) {
+            None | Some(Err(RecordError::OlderSchema { .. })) => {}
+            Some(read) => drop(self.kept(read)),
+        }
         let metrics = self.kept(self.run.metric_files()).unwrap_or_default();
         for path in metrics {
             let Some(file) = self.document::<MetricFile>(&path) else { continue };

@@ -4,13 +4,19 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The schema number this program writes, and the newest it reads.
+/// The schema number of all documents that do not name their own.
 pub const SCHEMA: u32 = 1;
 
 /// A row or file with a schema number.
 pub trait Document: Serialize + DeserializeOwned {
     /// What error messages call it.
     const KIND: &'static str;
+
+    /// The oldest and the newest schema number that this program reads.
+    const SCHEMAS: [u32; 2] = [SCHEMA, SCHEMA];
+
+    /// What makes one of an earlier schema anew.
+    const RENEWED_BY: &'static str = "read it with the version that wrote it";
 
     /// The number in its `schema` field.
     fn schema(&self) -> u32;

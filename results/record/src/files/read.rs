@@ -9,7 +9,7 @@ use serde::Deserialize;
 use specimen_foundation::{bounded_read, digest::Digest, plain_words::plain_words};
 
 use crate::files::regular::open_to_read;
-use crate::{Document, RecordError, SCHEMA};
+use crate::{Document, RecordError};
 
 /// Bytes of a document, at most: a plan of a million images has a third of that.
 const MAX_DOCUMENT_BYTES: u64 = 1 << 30;
@@ -152,7 +152,7 @@ pub(crate) fn parse<T: Document>(bytes: &[u8], path: &Path, first_line: usize) -
     let parsed: T = match serde_json::from_slice(bytes) {
         Ok(parsed) => parsed,
         Err(error) => {
-            refuse_newer::<T>(bytes, path, first_line)?;
+            refuse_other_schema::<T>(bytes, path, first_line)?;
             return Err(RecordError::Syntax {
                 path: path.to_owned(),
                 line: first_line + error.line().saturating_sub(1),
@@ -162,7 +162,7 @@ pub(crate) fn parse<T: Document>(bytes: &[u8], path: &Path, first_line: usize) -
             });
         }
     };
-    refuse_newer_number::<T>(u64::from(parsed.schema()), path, first_line)?;
+    refuse_other_number::<T>(u64::from(parsed.schema()), path, first_line)?;
     let inconsistent =
         |reason| RecordError::Inconsistent { path: path.to_owned(), line: first_line, kind: T::KIND, reason };
     if parsed.schema() == 0 {
@@ -172,23 +172,37 @@ pub(crate) fn parse<T: Document>(bytes: &[u8], path: &Path, first_line: usize) -
     Ok(parsed)
 }
 
-/// A newer schema explains every other complaint about a row.
-fn refuse_newer<T: Document>(bytes: &[u8], path: &Path, line: usize) -> Result<(), RecordError> {
+/// Another schema explains every other complaint about a row.
+fn refuse_other_schema<T: Document>(bytes: &[u8], path: &Path, line: usize) -> Result<(), RecordError> {
     #[derive(Deserialize)]
     struct Peek {
         schema: u64,
     }
     match serde_json::from_slice::<Peek>(bytes) {
-        Ok(peek) => refuse_newer_number::<T>(peek.schema, path, line),
+        Ok(peek) => refuse_other_number::<T>(peek.schema, path, line),
         Err(_) => Ok(()),
     }
 }
 
-fn refuse_newer_number<T: Document>(found: u64, path: &Path, line: usize) -> Result<(), RecordError> {
-    if found <= u64::from(SCHEMA) {
-        return Ok(());
+fn refuse_other_number<T: Document>(found: u64, path: &Path, line: usize) -> Result<(), RecordError> {
+    let [oldest, newest] = T::SCHEMAS;
+    match found {
+        found if found > u64::from(newest) => Err(RecordError::NewerSchema {
+            path: path.to_owned(),
+            line,
+            kind: T::KIND,
+            found,
+            supported: newest,
+        }),
+        1.. if found < u64::from(oldest) => Err(RecordError::OlderSchema {
+            path: path.to_owned(),
+            line,
+            kind: T::KIND,
+            found,
+            renewed_by: T::RENEWED_BY,
+        }),
+        _ => Ok(()),
     }
-    Err(RecordError::NewerSchema { path: path.to_owned(), line, kind: T::KIND, found, supported: SCHEMA })
 }
 
 /// serde_json appends " at line 1 column 2", which is wrong for a line inside a file.

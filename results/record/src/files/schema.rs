@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Checksums, DiagnosticFile, Document, Done, Environment, Lease, MachineRow, Manifest, MetricFile,
-    PlanFile, Record, SCHEMA, StepsRow, Submissions, Summary, TimingRow, WorkerEnd,
+    PlanFile, Record, StepsRow, Submissions, Summary, TimingRow, WorkerEnd,
 };
 
 /// A published schema.
@@ -45,7 +45,7 @@ fn published<T: Document + JsonSchema>(file: &'static str, describes: &'static s
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     let number = &mut schema["properties"]["schema"];
-    number["minimum"] = json!(1);
-    number["maximum"] = json!(SCHEMA);
+    number["minimum"] = json!(T::SCHEMAS[0]);
+    number["maximum"] = json!(T::SCHEMAS[1]);
     PublishedSchema { file, describes, schema }
 }

@@ -1,7 +1,6 @@
 //! What a run measured, cell by cell.
 
 pub(crate) mod better;
-pub(crate) mod cell_quantity;
 pub(crate) mod family;
 pub(crate) mod mix;
 pub(crate) mod summary;

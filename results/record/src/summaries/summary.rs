@@ -1,6 +1,5 @@
-//! `merged/summary.json`: what a run measured, cell by cell. Scripts rely on its shape: fields are added,
-//! never renamed. A quantity that could not be computed is null, with the reason next to it: in the `why`
-//! of its own object, or in the cell's `why` under the quantity's name.
+//! `merged/summary.json`: what a run measured, cell by cell. A number that could not be computed is null, with the reason
+//! next to it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::rows::metric::check_reasoned;
-use crate::{CellQuantity, CellTimingQuality, Digest, Document, Family, PlainStep, TimingQuality};
+use crate::{CellTimingQuality, Digest, Document, Family, PlainStep, TimingQuality};
+
+/// The schema number of summaries.
+pub const SUMMARY_SCHEMA: u32 = 2;
 
 /// The summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,43 +128,8 @@ pub struct CellSummary {
     pub n_images: u64,
     /// Items that gave none.
     pub n_failed: u64,
-    /// Baseline time over this cell's time, decode phase, paired by prompt.
-    pub speedup: Ratio,
-    /// The same from the prompt to the saved image.
-    pub speedup_e2e: Ratio,
-    /// Draft tokens accepted per verification, without the bonus token; mean over images.
-    pub accepted_per_step: Option<f64>,
-    /// The same without tokens that the format forces, whose acceptance is certain; absent where it forces
-    /// none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accepted_per_step_unforced: Option<f64>,
-    /// Tokens per verification, with the bonus token; mean over images.
-    pub tokens_per_forward: Option<f64>,
-    /// Tokens per verification, with those committed in skipped steps; mean over images.
-    pub tpf: Option<f64>,
-    /// The same three pooled over all steps of all images.
-    pub pooled: Pooled,
-    /// Target forwards per image, with the prefill; mean over images.
-    pub nfe: Option<f64>,
-    /// Tokens kept per target forward; mean over images.
-    pub step_compression: Option<f64>,
-    /// Seconds per image.
-    pub wall_s: WallSeconds,
-    /// What the counts and the costs of one forward predict.
-    pub predicted_speedup: PredictedSpeedup,
-    /// What the counts give under a cost table; only where a report was asked for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub projection: Option<Projection>,
-    /// Share of decode time outside prefill, target and draft: 1 - their sum / decode. The VQ decoder runs
-    /// after decode time.
-    pub overhead_fraction: Option<f64>,
-    /// Total variation distance spent per image; mean over images.
-    pub tvd_spent: Option<f64>,
-    /// Tokens, over all images, that the target's final distribution gives probability 0. More than none
-    /// under an exact rule is a fault.
-    pub out_of_support: u64,
-    /// Draws, over all images, for which rounding had left no residual.
-    pub residual_fallbacks: u64,
+    /// Its measures by name; one that does not apply to it is not there.
+    pub measures: BTreeMap<String, Reading>,
     /// Accepted over tested at each depth, `[depth]`; null where nothing was tested.
     pub acceptance_by_depth: Vec<Option<f64>>,
     /// How well it was timed; absent where that was not checked.
@@ -170,35 +137,29 @@ pub struct CellSummary {
     pub timing_quality: Option<CellTimingQuality>,
     /// Metrics of the images.
     pub metrics: Vec<MetricSummary>,
-    /// Why a quantity of this cell is null.
-    pub why: BTreeMap<CellQuantity, String>,
 }
 
-/// A ratio of times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A number of a cell, or the reason why there is none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Ratio {
-    /// Ratio of the mean times.
+pub struct Reading {
+    /// The number; times are in seconds, shares are not in percent.
     pub value: Option<f64>,
-    /// Its 95 % interval; absent below six observations.
+    /// Its 95 % interval; absent below six observations, and of counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95: Option<[f64; 2]>,
-    /// The independent observations behind the intervals; absent without a value, of a baseline, and in runs that were
-    /// summarised before it was kept.
+    /// The independent observations behind a ratio of times; absent of a baseline, whose own ratio is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observations: Option<Observations>,
-    /// Geometric mean of the ratios of the observations.
-    pub geomean: Option<f64>,
-    /// Its 95 % interval; absent below six observations, and in runs that were summarised before it was kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub geomean_ci95: Option<[f64; 2]>,
-    /// Median of the ratios of the observations; absent where `geomean_ci95` is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub median: Option<f64>,
-    /// Its 95 % interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub median_ci95: Option<[f64; 2]>,
     /// Why there is no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Images behind it; known once it is asked for.
+    #[serde(skip)]
+    pub n: u64,
+    /// Protocol of a metric: values under different ones are not compared.
+    #[serde(skip)]
+    pub protocol: Option<String>,
 }
 
 /// How many independent observations a number is over, and of what.
@@ -219,89 +180,6 @@ pub enum ObservedUnit {
     Prompts,
     /// A batch of images that were decoded together and share one time.
     Batches,
-}
-
-/// Rates pooled over all steps of all images (one long image), where the cell's own fields are means
-/// over images.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Pooled {
-    /// Draft tokens accepted per verification.
-    pub accepted_per_step: Option<f64>,
-    /// Tokens per verification.
-    pub tokens_per_forward: Option<f64>,
-    /// Tokens per verification, with those committed in skipped steps.
-    pub tpf: Option<f64>,
-    /// Nodes of a verification, its root included; absent in runs that were summarised before it was kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<f64>,
-    /// Drafter forwards per verification; absent as `nodes`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drafts: Option<f64>,
-}
-
-/// Mean seconds per image, images of one prompt averaged first, as in speedups; null when nothing was timed (the cell's `why`
-/// has `wall_s` then).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WallSeconds {
-    /// Prompt to embedding.
-    pub text_encode: Option<f64>,
-    /// First target forward.
-    pub prefill: Option<f64>,
-    /// Drafter forwards.
-    pub draft: Option<f64>,
-    /// Decisions of the scheduler whether to verify; absent in summaries of earlier versions, which counted them as update.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<f64>,
-    /// Target forwards after the prefill.
-    pub target: Option<f64>,
-    /// Acceptance walk on the host.
-    pub verify: Option<f64>,
-    /// Growing the tree on the host, cache and state bookkeeping.
-    pub update: Option<f64>,
-    /// Tokens to pixels.
-    pub vq_decode: Option<f64>,
-    /// Pixels to a file.
-    pub save: Option<f64>,
-    /// Start of the prefill to the last token.
-    pub decode: Option<f64>,
-    /// Prompt to saved image.
-    pub e2e: Option<f64>,
-}
-
-/// The speedup that counts and costs predict, and how the clock compares.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PredictedSpeedup {
-    /// The prediction.
-    pub value: Option<f64>,
-    /// Cost of a verification over the cost of one baseline forward.
-    pub r_verify: Option<f64>,
-    /// Cost of a drafter forward over the cost of one baseline forward.
-    pub c_draft: Option<f64>,
-    /// Drafter forwards per verification.
-    pub n_draft: Option<f64>,
-    /// Measured speedup over predicted speedup.
-    pub ratio_measured_to_predicted: Option<f64>,
-    /// Why there is no value.
-    pub why: Option<String>,
-}
-
-/// What the counts of a cell give under a cost table, and how far its baseline is from what memory bandwidth allows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Projection {
-    /// Tokens of a verification over the cost of it and of its drafts, in plain steps of the cost table.
-    pub speedup: Option<f64>,
-    /// Why there is none.
-    pub why: Option<String>,
-    /// Decode time of the baseline as memory bandwidth bounds it over its measured decode time.
-    pub baseline_efficiency: Option<f64>,
-    /// That bound over the measured decode time of this cell.
-    pub speedup_at_bound: Option<f64>,
-    /// Why neither of the two is there.
-    pub bound_why: Option<String>,
 }
 
 /// One metric of a cell.
@@ -347,19 +225,29 @@ pub struct VsBaseline {
     pub n: u64,
 }
 
-impl Ratio {
-    /// One that could not be formed.
-    pub fn absent(why: &str) -> Ratio {
-        Ratio {
-            value: None,
-            ci95: None,
+impl MetricSummary {
+    /// Its value with what is behind it.
+    pub fn reading(&self) -> Reading {
+        Reading {
+            value: self.value,
+            ci95: self.ci95,
             observations: None,
-            geomean: None,
-            geomean_ci95: None,
-            median: None,
-            median_ci95: None,
-            why: Some(why.to_owned()),
+            why: self.why.clone(),
+            n: self.n,
+            protocol: Some(self.protocol.clone()),
         }
+    }
+}
+
+impl Reading {
+    /// A number without more.
+    pub fn of(value: f64) -> Reading {
+        Reading { value: Some(value), ..Reading::default() }
+    }
+
+    /// None, with the reason.
+    pub fn absent(why: &str) -> Reading {
+        Reading { why: Some(why.to_owned()), ..Reading::default() }
     }
 }
 
@@ -391,7 +279,7 @@ impl Summary {
     /// The drift of the times in words that begin with "the baseline's", or with its name where the run has several
     /// baselines: it is that of the first. `None` where none is known.
     pub fn drift_in_words(&self) -> Option<String> {
-        let is_timed = |cell: &&CellSummary| cell.speedup.value.or(cell.speedup_e2e.value).is_some();
+        let is_timed = |cell: &&CellSummary| cell.value("speedup").or(cell.value("speedup_e2e")).is_some();
         let mut timed = self.cells.iter().filter(|cell| cell.is_baseline()).filter(is_timed);
         let first = timed.next();
         let whose = match (first, timed.next()) {
@@ -441,11 +329,30 @@ impl CellSummary {
         self.baseline.as_ref() == Some(&self.id)
     }
 
+    /// The value of a measure; `None` where there is none.
+    pub fn value(&self, measure: &str) -> Option<f64> {
+        self.measures.get(measure)?.value
+    }
+
+    /// What it has of a measure, which is not one of its metrics.
+    pub fn measured(&self, measure: &str) -> Reading {
+        match measure {
+            "n_failed" => Reading { n: self.n_images, ..Reading::of(self.n_failed as f64) },
+            _ => Reading { n: self.n_images, ..self.measures.get(measure).cloned().unwrap_or_default() },
+        }
+    }
+
+    /// Why it has no value of a measure; a general sentence where nothing is said.
+    pub fn why_not(&self, measure: &str) -> String {
+        let said = self.measures.get(measure).and_then(|reading| reading.why.clone());
+        said.unwrap_or_else(|| "the summary gives no reason".to_owned())
+    }
+
     /// Accepted draft tokens a step as tables show them, and what to say of the number: papers print 1 for
     /// plain decoding (CASCADE's Table 1), which drafts nothing and whose count is 0. So is that of rows side by side that
     /// draft nothing (ZipAR), of which no such convention is known.
     pub fn accepted_in_tables(&self) -> (Option<f64>, Option<&'static str>) {
-        match self.accepted_per_step {
+        match self.value("accepted_per_step") {
             Some(_) if self.drafter == "none" => {
                 (Some(1.0), Some("1 by convention; it drafts nothing, so the count is 0"))
             }
@@ -459,6 +366,8 @@ impl CellSummary {
 
 impl Document for Summary {
     const KIND: &'static str = "summary";
+    const SCHEMAS: [u32; 2] = [SUMMARY_SCHEMA, SUMMARY_SCHEMA];
+    const RENEWED_BY: &'static str = "`specimen score RUN` forms it again from the rows of the run";
 
     fn schema(&self) -> u32 {
         self.schema
@@ -475,19 +384,12 @@ impl Document for Summary {
                 return Err(format!("cell `{id}` is there twice"));
             }
             let at = |reason| format!("cell `{id}`: {reason}");
-            for (quantity, name) in CellQuantity::ALL {
-                let is_seconds = quantity == CellQuantity::WallS;
-                let has_value = quantity.of(cell).is_some() && !(is_seconds && cell.wall_s.e2e.is_none());
-                check_reasoned(name, has_value, cell.why.get(&quantity).map(String::as_str)).map_err(at)?;
+            for (name, reading) in &cell.measures {
+                check_reasoned(name, reading.value.is_some(), reading.why.as_deref()).map_err(at)?;
             }
             if let Some(quality) = &cell.timing_quality {
                 quality.check().map_err(|reason| at(format!("timing_quality: {reason}")))?;
             }
-            let (speed, e2e, predicted) = (&cell.speedup, &cell.speedup_e2e, &cell.predicted_speedup);
-            check_reasoned("speedup", speed.value.is_some(), speed.why.as_deref()).map_err(at)?;
-            check_reasoned("speedup_e2e", e2e.value.is_some(), e2e.why.as_deref()).map_err(at)?;
-            check_reasoned("predicted_speedup", predicted.value.is_some(), predicted.why.as_deref())
-                .map_err(at)?;
             for metric in &cell.metrics {
                 check_reasoned(&metric.metric, metric.value.is_some(), metric.why.as_deref()).map_err(at)?;
             }

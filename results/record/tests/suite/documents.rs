@@ -9,8 +9,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::json;
 use specimen_record::{
     DatasetDigest, Digest, Document, Done, EnvironmentFlag, FileDigest, Git, Hardware, ImportedScores,
-    ItemKey, Lease, Manifest, MetricFile, Phases, PlanFile, RunDir, Seal, Software, Summary, Timestamp,
-    TimingRow, WeightsDigest, canonical_json, read_document, read_timings, verify_plan, write_document,
+    ItemKey, Lease, Manifest, MetricFile, Phases, PlanFile, Reading, RunDir, Seal, Software, Summary,
+    Timestamp, TimingRow, WeightsDigest, canonical_json, read_document, read_timings, verify_plan,
+    write_document,
 };
 
 fn check_round_trip<T: Document + PartialEq + Debug>(document: &T) {
@@ -142,13 +143,12 @@ fn a_quantity_without_a_value_needs_its_reason() {
         edit(&mut summary);
         write_document(&path, &summary).unwrap_err().to_string()
     };
+    fn of<'s>(summary: &'s mut Summary, measure: &str) -> &'s mut Reading {
+        summary.cells[0].measures.get_mut(measure).unwrap()
+    }
     for (message, name) in [
-        (refused(|s| s.cells[0].nfe = None), "nfe"),
-        (refused(|s| s.cells[0].why.clear()), "tvd_spent"),
-        (refused(|s| s.cells[0].speedup.value = None), "speedup"),
-        (refused(|s| s.cells[0].speedup_e2e.why = Some(" ".into())), "speedup_e2e"),
-        (refused(|s| s.cells[0].predicted_speedup.why = None), "predicted_speedup"),
-        (refused(|s| s.cells[0].wall_s.decode = None), "wall_s"),
+        (refused(|s| of(s, "nfe").value = None), "nfe"),
+        (refused(|s| *of(s, "tvd_spent") = Reading::absent(" ")), "tvd_spent"),
         (refused(|s| s.cells[0].metrics[1].why = None), "fid"),
     ] {
         let expected = format!("cell `ar`: `{name}` has neither a value nor a `why`");

@@ -92,8 +92,8 @@ pub(crate) struct Pareto {
 /// Whether another program made the images, so that only end-to-end times can be compared.
 fn has_whole_time_only(cell: &CellSummary) -> bool {
     cell.origin.is_some()
-        && cell.speedup.value.is_none()
-        && cell.speedup_e2e.value.is_some()
+        && cell.value("speedup").is_none()
+        && cell.value("speedup_e2e").is_some()
         && !cell.is_baseline()
 }
 
@@ -156,13 +156,14 @@ impl Pareto {
         let because =
             |why: &Option<String>, what: &str| why.clone().unwrap_or_else(|| format!("it has no {what}"));
         // The baseline is 1 times as fast as itself and does not differ from itself, by definition.
-        let ratio = if self.is_end_to_end { &cell.speedup_e2e } else { &cell.speedup };
+        let whole = cell.measured("speedup_e2e");
+        let ratio = if self.is_end_to_end { whole.clone() } else { cell.measured("speedup") };
         let (speedup, speedup_ci95) = match ratio.value {
             _ if is_baseline => (1.0, None),
             Some(value) => (value, ratio.ci95),
             None if cell.n_images == 0 => return Err("it has no image".to_owned()),
             // Of another program's images only the whole time could have a ratio.
-            None if cell.origin.is_some() => return Err(because(&cell.speedup_e2e.why, "speedup")),
+            None if cell.origin.is_some() => return Err(because(&whole.why, "speedup")),
             None => return Err(because(&ratio.why, "speedup")),
         };
         let metric = metric.ok_or_else(|| format!("`{}` was not scored", self.metric))?;

@@ -1,7 +1,7 @@
 //! What one step costs, phase by phase, in steps of the baseline: bars that say where the time goes, and a tick
 //! at the tokens a step gives. Where the bar ends left of its tick, the method is faster than its baseline.
 
-use specimen_record::{CellQuantity, CellSummary, Summary};
+use specimen_record::{CellSummary, Summary};
 
 use crate::ReportError;
 use crate::drawing::charts::stacked_bars::{StackedBar, StackedBars};
@@ -130,33 +130,27 @@ fn row(summary: &Summary, cell: &CellSummary) -> Result<Row, String> {
         is_baseline: cell.is_baseline(),
         seconds,
         costs: seconds.map(|s| s / step),
-        // Pooled over all verifications, as the times of the bar are; a summary of an older program has the mean over images
-        // only.
-        tokens: cell.pooled.tpf.or(cell.tpf),
-        speedup: cell.speedup.value,
+        // Pooled over all verifications, as the times of the bar are.
+        tokens: cell.value("pooled_tpf"),
+        speedup: cell.value("speedup"),
     })
 }
 
 /// Seconds of each phase for one verification; the prefill is a forward and no step.
 fn seconds_per_step(cell: &CellSummary) -> Result<[f64; 6], String> {
-    let why = |quantity| cell.why.get(&quantity).cloned().unwrap_or_else(|| "no reason is given".to_owned());
-    if cell.origin.is_some() && cell.wall_s.decode.is_none() {
-        return Err(why(CellQuantity::WallS));
+    let decode = cell.value("decode_s").ok_or_else(|| cell.why_not("decode_s"));
+    if cell.origin.is_some() {
+        decode.clone()?;
     }
-    let nfe = cell.nfe.ok_or_else(|| why(CellQuantity::Nfe))?;
+    let nfe = cell.value("nfe").ok_or_else(|| cell.why_not("nfe"))?;
     if nfe <= 1.0 {
         return Err("it took no step after the prefill".to_owned());
     }
-    let wall = &cell.wall_s;
-    let named = [wall.target, wall.draft, wall.verify, wall.update];
-    let (Some(decode), Some(prefill), [Some(target), Some(draft), Some(verify), Some(update)]) =
-        (wall.decode, wall.prefill, named)
-    else {
-        return Err(why(CellQuantity::WallS));
-    };
+    let decode = decode?;
+    let phases = ["prefill_s", "target_s", "draft_s", "schedule_s", "verify_s", "update_s"];
+    let [prefill, target, draft, schedule, verify, update] =
+        phases.map(|phase| cell.value(phase).unwrap_or(0.0));
     // Clocks of phases and of the whole are read one after the other: the rest may fall below nothing.
-    // Earlier versions counted the schedule as bookkeeping.
-    let schedule = wall.schedule.unwrap_or(0.0);
     let rest = (decode - prefill - target - draft - schedule - verify - update).max(0.0);
     Ok([target, draft, schedule, verify, update, rest].map(|seconds| seconds / (nfe - 1.0)))
 }

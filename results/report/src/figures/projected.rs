@@ -8,7 +8,6 @@ use crate::drawing::charts::stacked_bars::{StackedBar, StackedBars};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::reasons::by_reason;
 use crate::tables::conditions::conditions;
-use crate::tables::measure::NO_REASON;
 use specimen_table::CsvText;
 
 /// The speedups of every cell that has a projection.
@@ -30,13 +29,10 @@ impl Projected {
         let costs = summary.costs.clone().ok_or("no cost table was named (`report --costs FILE`)")?;
         let mut found = Projected { costs, rows: Vec::new(), left_out: Vec::new() };
         for cell in summary.cells.iter().filter(|cell| !cell.is_baseline()) {
-            let (measured, projection) = (cell.speedup.value, cell.projection.as_ref());
-            match projection.and_then(|projection| projection.speedup) {
+            let measured = cell.value("speedup");
+            match cell.value("projected_speedup") {
                 Some(projected) => found.rows.push(Row { cell: cell.id.clone(), measured, projected }),
-                None => {
-                    let why = projection.and_then(|projection| projection.why.clone());
-                    found.left_out.push((cell.id.clone(), why.unwrap_or_else(|| NO_REASON.to_owned())));
-                }
+                None => found.left_out.push((cell.id.clone(), cell.why_not("projected_speedup"))),
             }
         }
         match found.rows.is_empty() {

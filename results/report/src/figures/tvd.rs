@@ -1,6 +1,6 @@
 //! Total variation distance spent against speedup: what a relaxed method pays for its speed.
 
-use specimen_record::{CellQuantity, Guarantee, Summary};
+use specimen_record::{Guarantee, Summary};
 
 use crate::ReportError;
 use crate::drawing::charts::scatter::{Dot, Scatter};
@@ -22,21 +22,21 @@ pub(crate) struct TvdSpent {
 impl TvdSpent {
     /// The points of a summary, or the reason why there is no figure.
     pub(crate) fn of(summary: &Summary) -> Result<TvdSpent, String> {
-        if !summary.cells.iter().any(|cell| cell.tvd_spent.is_some_and(|spent| spent > 0.0)) {
+        if !summary.cells.iter().any(|cell| cell.value("tvd_spent").is_some_and(|spent| spent > 0.0)) {
             return Err("no cell spends any total variation distance".to_owned());
         }
         let mut spent = TvdSpent { dots: Vec::new(), lines: lines(summary), left_out: Vec::new() };
         for cell in &summary.cells {
-            let because = |why: Option<&String>| why.cloned().unwrap_or_else(|| "no reason given".to_owned());
-            let speed = if cell.is_baseline() { Some(1.0) } else { cell.speedup.value };
+            let (tvd, speedup) = (cell.value("tvd_spent"), cell.measured("speedup"));
+            let speed = if cell.is_baseline() { Some(1.0) } else { speedup.value };
             // What a schedule skips is not in the distance that the rule moves.
-            let spends_elsewhere = cell.guarantee == Guarantee::Relaxed && cell.tvd_spent == Some(0.0);
+            let spends_elsewhere = cell.guarantee == Guarantee::Relaxed && tvd == Some(0.0);
             if spends_elsewhere {
                 let why = "its rule moves none; what it changes besides is not in this distance";
                 spent.left_out.push((cell.id.clone(), why.to_owned()));
                 continue;
             }
-            match (cell.tvd_spent, speed) {
+            match (tvd, speed) {
                 (Some(x), Some(y)) => spent.dots.push(Dot {
                     name: cell.id.clone(),
                     family: style_of(cell),
@@ -46,12 +46,10 @@ impl TvdSpent {
                     x,
                     x_ci95: None,
                     y,
-                    y_ci95: cell.speedup.ci95.filter(|_| !cell.is_baseline()),
+                    y_ci95: speedup.ci95.filter(|_| !cell.is_baseline()),
                 }),
-                (None, _) => {
-                    spent.left_out.push((cell.id.clone(), because(cell.why.get(&CellQuantity::TvdSpent))))
-                }
-                (_, None) => spent.left_out.push((cell.id.clone(), because(cell.speedup.why.as_ref()))),
+                (None, _) => spent.left_out.push((cell.id.clone(), cell.why_not("tvd_spent"))),
+                (_, None) => spent.left_out.push((cell.id.clone(), cell.why_not("speedup"))),
             }
         }
         match spent.dots.iter().any(|dot| dot.x > 0.0) {

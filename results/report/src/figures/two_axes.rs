@@ -131,8 +131,8 @@ impl TwoAxes {
         let point = |cell: &str| plane.points.iter().find(|point| point.cell == cell);
         let speedup = |cell: &CellSummary| Some((point(&cell.id)?.speedup, point(&cell.id)?.speedup_ci95));
         let quality = |cell: &CellSummary| Some((point(&cell.id)?.quality, point(&cell.id)?.quality_ci95));
-        let accepted = |cell: &CellSummary| Some((cell.accepted_per_step?, None));
-        let nfe = |cell: &CellSummary| Some((cell.nfe?, None));
+        let accepted = |cell: &CellSummary| Some((cell.value("accepted_per_step")?, None));
+        let nfe = |cell: &CellSummary| Some((cell.value("nfe")?, None));
         let baseline = &summary.baseline;
         let maps = [
             (format!("Speedup over {baseline}, × (↑)"), self.map(summary, &speedup)),
@@ -172,8 +172,8 @@ impl TwoAxes {
             let cell = summary.cell(name);
             let start = [self.values[0][*column].to_string(), self.values[1][*row].to_string(), name.clone()];
             let end = [
-                number(cell.and_then(|cell| cell.accepted_per_step)),
-                number(cell.and_then(|cell| cell.nfe)),
+                number(cell.and_then(|cell| cell.value("accepted_per_step"))),
+                number(cell.and_then(|cell| cell.value("nfe"))),
                 point.map_or("", |_| plane.times()).to_owned(),
             ];
             out.write_record(start.into_iter().chain(plane.point_fields(point)).chain(end))?;

@@ -159,7 +159,7 @@ fn enlarged(path: &Path, expected: (u32, u32)) -> Result<RgbImage, ReportError> 
 
 /// The line under a column's name.
 fn speed(cell: &CellSummary) -> String {
-    match cell.speedup.value {
+    match cell.value("speedup") {
         _ if cell.is_baseline() => "baseline".to_owned(),
         Some(value) => format!("speedup {}×", fixed(value, 2)),
         None => String::new(),

@@ -5,10 +5,7 @@ use serde_json::Value;
 use specimen_foundation::text::counted;
 use specimen_record::{Better, CellSummary, EnvironmentFlag, Manifest, Origin, Summary};
 
-use crate::tables::{
-    legend::{imported, sentences},
-    measure::Measure,
-};
+use crate::tables::legend::imported;
 
 /// The manifest as pairs of words.
 #[derive(Serialize)]
@@ -29,8 +26,8 @@ pub(crate) fn analysis(summary: &Summary) -> Vec<String> {
 /// What each number means.
 pub(crate) fn protocols(summary: &Summary) -> Vec<String> {
     if summary.is_imported() {
-        let times = sentences(&[Measure::SpeedupE2e, Measure::Nfe], imported);
-        return times.into_iter().chain(metrics_and_sources(summary)).collect();
+        let times = ["speedup_e2e", "nfe"].into_iter().filter_map(imported).collect::<Vec<_>>().join(" ");
+        return std::iter::once(times).chain(metrics_and_sources(summary)).collect();
     }
     let mut lines = vec![
         "Speedup: decode time of the baseline over that of the method, from the start of the prefill to the last token, \

@@ -195,12 +195,13 @@ pub(crate) fn tiles(summary: &Summary) -> Vec<Tile> {
         let competes = |cell: &&CellSummary| cell.guarantee == guarantee && !cell.is_baseline();
         let whole = |cell: &&CellSummary| missing_items(summary, cell).is_none();
         let cells = summary.cells.iter().filter(competes).filter(whole);
-        let timed = cells.filter_map(|cell| cell.speedup.value.map(|value| (cell, value)));
+        let timed = cells.filter_map(|cell| cell.value("speedup").map(|value| (cell, value)));
         let Some((cell, value)) = timed.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
-        let interval = match cell.speedup.ci95 {
+        let speedup = cell.measured("speedup");
+        let interval = match speedup.ci95 {
             Some([low, high]) => format!(", 95 % interval {} to {}", fixed(low, 2), fixed(high, 2)),
             None => {
-                let found = cell.speedup.observations.map(|found| format!(" ({found})"));
+                let found = speedup.observations.map(|found| format!(" ({found})"));
                 format!(", no interval{}", found.unwrap_or_default())
             }
         };

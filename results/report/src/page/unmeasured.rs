@@ -1,10 +1,11 @@
 //! Everything a reader may look for and not find, with the reason, one entry a reason.
 
 use serde::Serialize;
+use specimen_experiments::measures::MEASURES;
 use specimen_record::Summary;
 
 use crate::figures::{NamedFigure, diagnostics::DIAGNOSTIC_FIGURES};
-use crate::tables::measure::{Measure, NO_REASON};
+use crate::tables::measure::NO_REASON;
 
 /// A quantity that is absent.
 #[derive(Debug, PartialEq, Serialize)]
@@ -27,22 +28,13 @@ pub(crate) fn absent_quantities(summary: &Summary, named_figures: &[NamedFigure]
     };
     for cell in &summary.cells {
         let id = Some(cell.id.as_str());
-        for (what, why) in [
-            ("speedup", &cell.speedup.why),
-            ("speedup end to end", &cell.speedup_e2e.why),
-            ("predicted speedup", &cell.predicted_speedup.why),
-        ] {
-            if let Some(why) = why {
-                add(what, why, id);
+        for measure in MEASURES.iter() {
+            let why = cell.measures.get(&measure.key).filter(|reading| reading.value.is_none());
+            // A mean of a ratio that is not there says nothing more than the ratio.
+            let is_further = measure.key.ends_with("_geomean") || measure.key.ends_with("_median");
+            if let Some(why) = why.and_then(|reading| reading.why.as_deref()).filter(|_| !is_further) {
+                add(&measure.key, why, id);
             }
-        }
-        let predicted = &cell.predicted_speedup;
-        if predicted.value.is_some() && predicted.ratio_measured_to_predicted.is_none() {
-            let why = Measure::MeasuredToPredicted.of(cell).why;
-            add("measured over predicted speedup", why.as_deref().unwrap_or(NO_REASON), id);
-        }
-        for (quantity, why) in &cell.why {
-            add(quantity.name(), why, id);
         }
         for metric in cell.metrics.iter().filter(|metric| metric.value.is_none()) {
             add(&metric.metric, metric.why.as_deref().unwrap_or(NO_REASON), id);

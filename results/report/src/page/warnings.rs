@@ -85,7 +85,7 @@ fn of_manifest(summary: &Summary, manifest: &Manifest, caution: &mut impl FnMut(
 
 fn of_times(summary: &Summary, caution: &mut impl FnMut(&'static str, String)) {
     let Some(quality) = &summary.timing_quality else {
-        if summary.cells.iter().any(|cell| cell.speedup.value.is_some()) {
+        if summary.cells.iter().any(|cell| cell.value("speedup").is_some()) {
             caution(
                 "Times not monitored",
                 "Drift and other load of the machine were not recorded.".to_owned(),

@@ -139,7 +139,7 @@ impl Rows {
         let timed = row.filter(|_| !is_untimed(&about.summary.spec, &record.cell));
         let seconds = |of: fn(&TimingRow) -> u64| timed.map(|row| of(row) as f64 / 1e9);
         // Of another program's image only the whole time is known, unless the program says more.
-        let shows_inside = |cell: &CellSummary| cell.origin.is_none() || cell.wall_s.decode.is_some();
+        let shows_inside = |cell: &CellSummary| cell.origin.is_none() || cell.value("decode_s").is_some();
         let inside = |of| seconds(of).filter(|_| about.cell.is_none_or(shows_inside));
         let is_ok = record.status == Status::Ok;
         // Of what machine its images are, an import does not say.

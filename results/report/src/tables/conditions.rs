@@ -103,7 +103,10 @@ fn images(cells: &[CellSummary]) -> String {
 /// The independent observations behind the speedups, where they are fewer than the images: samples of one prompt and images
 /// that were decoded together count once.
 pub(crate) fn observed(cells: &[CellSummary]) -> Option<String> {
-    let of = |cell: &CellSummary| cell.speedup.observations.or(cell.speedup_e2e.observations);
+    let of = |cell: &CellSummary| {
+        let observed = ["speedup", "speedup_e2e"].map(|ratio| cell.measured(ratio).observations);
+        observed[0].or(observed[1])
+    };
     let found = cells.iter().filter(|cell| !cell.is_baseline());
     let found: Vec<_> = found.filter_map(|cell| Some((cell.n_images, of(cell)?))).collect();
     let (fewest, most) =

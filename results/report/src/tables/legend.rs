@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use specimen_record::{
-    CellSummary, Family, Guarantee, Observations, ObservedUnit, Origin, PlainStep, Ratio, Summary,
+    CellSummary, Family, Guarantee, Observations, ObservedUnit, Origin, PlainStep, Reading, Summary,
     TimingQuantity,
 };
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
@@ -15,27 +15,32 @@ use crate::tables::measure::Measure;
 const FEW: u64 = 30;
 
 /// What a column of reported numbers means, where all images were imported.
-pub(crate) fn imported(measure: &Measure) -> Option<String> {
-    let said = match measure {
-        Measure::SpeedupE2e => {
+pub(crate) fn imported(measure: &str) -> Option<&'static str> {
+    Some(match measure {
+        "speedup_e2e" => {
             "Speedup e2e: the reported time of the baseline over that of the method on the same prompts, a ratio of sums with its \
              95 % interval."
         }
-        Measure::Nfe => "NFE: reported target forwards, prefill included.",
+        "nfe" => "NFE: reported target forwards, prefill included.",
         _ => return None,
-    };
-    Some(said.to_owned())
+    })
 }
 
 /// What these columns mean, and what holds for the numbers in them.
 pub(crate) fn legend(summary: &Summary, shown: &[Measure]) -> Vec<String> {
-    let mut lines: Vec<String> = match summary.is_imported() {
-        true => sentences(shown, imported).into_iter().collect(),
-        false => sentences(shown, measured).into_iter().collect(),
-    };
-    lines.extend(summary.costs.as_ref().and_then(|costs| sentences(shown, |m| projected(m, costs))));
+    let has = |key: &str| shown.iter().any(|measure| measure.of_cell() == key);
+    let meaning = if summary.is_imported() { imported } else { measured };
+    let said = [
+        shown.iter().filter_map(|measure| meaning(measure.of_cell())).collect::<Vec<_>>().join(" "),
+        shown
+            .iter()
+            .filter_map(|measure| projected(measure.of_cell(), summary))
+            .collect::<Vec<_>>()
+            .join(" "),
+    ];
+    let mut lines: Vec<String> = said.into_iter().filter(|line| !line.is_empty()).collect();
     lines.extend(few_images(summary).filter(|_| shown.iter().any(Measure::has_intervals)));
-    lines.extend(external_cells(summary, shown.contains(&Measure::SpeedupE2e)));
+    lines.extend(external_cells(summary, has("speedup_e2e")));
     lines.extend(timing(summary).filter(|_| shown.iter().any(Measure::is_of_times)));
     let named = shown.iter().filter_map(|m| match m {
         Measure::Metric { metric, protocol, .. } => {
@@ -59,49 +64,43 @@ pub(crate) fn legend(summary: &Summary, shown: &[Measure]) -> Vec<String> {
     lines
 }
 
-/// What `of` says of these columns, in one line; `None` where it says nothing.
-pub(crate) fn sentences(shown: &[Measure], of: impl Fn(&Measure) -> Option<String>) -> Option<String> {
-    let said: Vec<String> = shown.iter().filter_map(of).collect();
-    (!said.is_empty()).then(|| said.join(" "))
-}
-
 /// What a column of measured numbers means, where its head does not say it.
-fn measured(measure: &Measure) -> Option<String> {
-    let said = match measure {
-        Measure::Speedup => {
+fn measured(measure: &str) -> Option<&'static str> {
+    Some(match measure {
+        "speedup" => {
             "Speedup: decode time of the baseline over that of the method, same prompts and seeds, with its 95 % interval."
         }
-        Measure::SpeedupGeomean => {
+        "speedup_geomean" => {
             "Speedup_geomean: geometric mean of the speedup over prompts, or over batches where images were decoded together."
         }
-        Measure::SpeedupMedian => {
+        "speedup_median" => {
             "Speedup_median: median of the speedup over prompts, or over batches where images were decoded together."
         }
-        Measure::Accepted => "Accepted: draft tokens a verification accepts, without the bonus token.",
-        Measure::TokensPerForward => "Tokens: tokens a verification emits, with the bonus token.",
-        Measure::Tpf => "Tokens+skips: tokens a verification emits, with those of steps that skip it.",
-        Measure::Nfe => "NFE: target forwards, prefill included.",
-        Measure::Overhead => "Overhead: decode time outside prefill, target and draft.",
-        Measure::MeasuredToPredicted => {
+        "accepted_per_step" => "Accepted: draft tokens a verification accepts, without the bonus token.",
+        "tokens_per_forward" => "Tokens: tokens a verification emits, with the bonus token.",
+        "tpf" => "Tokens+skips: tokens a verification emits, with those of steps that skip it.",
+        "nfe" => "NFE: target forwards, prefill included.",
+        "overhead_fraction" => "Overhead: decode time outside prefill, target and draft.",
+        "measured_to_predicted_speedup" => {
             "Measured / predicted: the measured speedup over the one predicted from counts and costs of forwards."
         }
         _ => return None,
-    };
-    Some(said.to_owned())
+    })
 }
 
 /// What a column under a cost table means.
-fn projected(measure: &Measure, costs: &str) -> Option<String> {
+fn projected(measure: &str, summary: &Summary) -> Option<String> {
+    let costs = summary.costs.as_ref()?;
     match measure {
-        Measure::Projected => Some(format!(
+        "projected_speedup" => Some(format!(
             "Projected speedup: not measured; what the measured tokens and drafts a forward give under the costs of {costs}. \
              Prefill and work on the host cost nothing in it, and every forward of a drafter costs what one over one token \
              does."
         )),
-        Measure::BaselineEfficiency => Some(
+        "baseline_efficiency" => Some(
             "Baseline efficiency: decode time of the baseline as memory bandwidth bounds it over its measured one.".to_owned(),
         ),
-        Measure::SpeedupAtBound => Some(
+        "speedup_at_bound" => Some(
             "Speedup at the bound: the baseline's decode time as memory bandwidth bounds it over the measured time of the \
              method."
                 .to_owned(),
@@ -115,8 +114,8 @@ pub(crate) fn few_images(summary: &Summary) -> Option<String> {
     let prompts = |n: u64| Observations { n, of: ObservedUnit::Prompts };
     let of = |cell: &CellSummary| {
         let pairs = cell.metrics.iter().filter_map(|metric| Some(prompts(metric.vs_baseline?.n)));
-        let ratios = [&cell.speedup, &cell.speedup_e2e].into_iter().filter_map(|ratio| ratio.observations);
-        let known = pairs.chain(ratios).chain([prompts(cell.n_images)]);
+        let ratios = ["speedup", "speedup_e2e"].map(|ratio| cell.measured(ratio).observations);
+        let known = pairs.chain(ratios.into_iter().flatten()).chain([prompts(cell.n_images)]);
         known.min_by_key(|found| found.n)
     };
     let made = || summary.cells.iter().filter(|cell| cell.n_images > 0);
@@ -183,7 +182,7 @@ fn divergences(summary: &Summary) -> String {
         cell.guarantee == Guarantee::Relaxed && cell.family.is_some_and(|family| family != Family::Skipping)
     };
     let spent = summary.cells.iter().filter(is_known).filter_map(|cell| {
-        let spent = cell.tvd_spent.filter(|spent| *spent > 0.0)?;
+        let spent = cell.value("tvd_spent").filter(|spent| *spent > 0.0)?;
         Some(format!("{} {}", cell.id, fixed(spent, 2)))
     });
     match spent.collect::<Vec<_>>().join("; ") {
@@ -259,51 +258,45 @@ fn timing(summary: &Summary) -> Option<String> {
 /// Speedups averaged over prompts or batches, next to the ratio of the mean times: one line; and where cells have only the
 /// speedup of the whole time, one of theirs.
 pub(crate) fn further_means(summary: &Summary, shown: &[Measure]) -> Vec<String> {
-    let of = |measure: Measure, cells: &dyn Fn(&CellSummary) -> bool, ratio: fn(&CellSummary) -> &Ratio| {
-        let name = if measure == Measure::Speedup { "Speedup" } else { "Speedup e2e" };
-        let cells: Vec<(&CellSummary, &Ratio)> = summary
-            .cells
-            .iter()
-            .filter(|cell| shown.contains(&measure) && cells(cell))
-            .map(|cell| (cell, ratio(cell)))
-            .collect();
-        means_line(name, &cells)
+    let of = |ratio: &str, name: &str, of: &dyn Fn(&CellSummary) -> bool| {
+        let is_shown = shown.iter().any(|measure| measure.of_cell() == ratio);
+        let cells: Vec<&CellSummary> =
+            summary.cells.iter().filter(|cell| is_shown && of(cell) && !cell.is_baseline()).collect();
+        means_line(ratio, name, &cells)
     };
-    let lines = [
-        of(Measure::Speedup, &|_| true, |cell| &cell.speedup),
-        of(Measure::SpeedupE2e, &|cell| cell.speedup.value.is_none(), |cell| &cell.speedup_e2e),
-    ];
+    let has_whole_only = |cell: &CellSummary| cell.value("speedup").is_none();
+    let lines = [of("speedup", "Speedup", &|_| true), of("speedup_e2e", "Speedup e2e", &has_whole_only)];
     lines.into_iter().flatten().collect()
 }
 
 /// The line of these cells.
-fn means_line(name: &str, cells: &[(&CellSummary, &Ratio)]) -> Option<String> {
-    let text = |value: Option<f64>, ci95| {
-        value.map_or_else(|| "—".to_owned(), |value| with_interval(value, ci95, 2, true))
-    };
-    let others =
-        || cells.iter().filter(|(cell, ratio)| !cell.is_baseline() && ratio.geomean.is_some()).copied();
-    let texts = others().map(|(cell, ratio)| {
-        let (geomean, median) =
-            (text(ratio.geomean, ratio.geomean_ci95), text(ratio.median, ratio.median_ci95));
+fn means_line(ratio: &str, name: &str, cells: &[&CellSummary]) -> Option<String> {
+    let has_mean = |cell: &&CellSummary| cell.value(&format!("{ratio}_geomean")).is_some();
+    let others: Vec<&CellSummary> = cells.iter().copied().filter(has_mean).collect();
+    let texts = others.iter().map(|cell| {
+        let [geomean, median] = ["geomean", "median"].map(|mean| {
+            let Reading { value, ci95, .. } = cell.measured(&format!("{ratio}_{mean}"));
+            value.map_or_else(|| "—".to_owned(), |value| with_interval(value, ci95, 2, true))
+        });
         format!("{} {geomean} / {median}", cell.id)
     });
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() {
         return None;
     }
-    let is_of_batches = |(_, ratio): &(&CellSummary, &Ratio)| {
-        ratio.observations.is_some_and(|found| found.of == ObservedUnit::Batches)
-    };
-    let unit = match others().filter(is_of_batches).count() {
+    let observed = |cell: &&&CellSummary| cell.measured(ratio).observations;
+    let is_of_batches =
+        |cell: &&&CellSummary| observed(cell).is_some_and(|found| found.of == ObservedUnit::Batches);
+    let unit = match others.iter().filter(is_of_batches).count() {
         0 => "prompt by prompt",
         n if n == texts.len() => "batch by batch",
         _ => "prompt by prompt (batch by batch where images were decoded together)",
     };
-    let is_of_few = |ratio: &Ratio| {
-        ratio.observations.is_some_and(|found| found.n < FEWEST_OBSERVATIONS as u64) && ratio.median.is_none()
+    let is_of_few = |cell: &&CellSummary| {
+        let few = observed(&cell).is_some_and(|found| found.n < FEWEST_OBSERVATIONS as u64);
+        few && cell.value(&format!("{ratio}_median")).is_none()
     };
-    let why = match others().any(|(_, ratio)| is_of_few(ratio)) {
+    let why = match others.iter().any(is_of_few) {
         true => format!(" A median needs {FEWEST_OBSERVATIONS} prompts or batches."),
         false => String::new(),
     };
@@ -312,14 +305,14 @@ fn means_line(name: &str, cells: &[(&CellSummary, &Ratio)]) -> Option<String> {
 
 /// Faults: what no correct run shows.
 pub(crate) fn faults(summary: &Summary) -> Vec<String> {
-    let outside = |c: &&CellSummary| c.guarantee == Guarantee::Exact && c.out_of_support > 0;
     let line = |c: &CellSummary| {
-        format!(
-            "FAULT: {} is an exact method and emitted {} tokens to which the target gives probability 0.",
-            c.id, c.out_of_support
-        )
+        let outside = c.value("out_of_support").filter(|n| c.guarantee == Guarantee::Exact && *n > 0.0)?;
+        Some(format!(
+            "FAULT: {} is an exact method and emitted {outside} tokens to which the target gives probability 0.",
+            c.id
+        ))
     };
-    summary.cells.iter().filter(outside).map(line).collect()
+    summary.cells.iter().filter_map(line).collect()
 }
 
 /// Images that went into a metric, over all cells that have it; over all cells where none has.

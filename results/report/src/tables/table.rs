@@ -200,10 +200,7 @@ impl<'c> Builder<'c> {
         }
         let present: Vec<_> = shown.iter().flatten().copied().collect();
         let decimals = measure.decimals().unwrap_or_else(|| column_decimals(&present));
-        let brackets = matches!(
-            measure,
-            Measure::Speedup | Measure::SpeedupE2e | Measure::SpeedupGeomean | Measure::SpeedupMedian
-        );
+        let brackets = measure.is_ratio();
         let competing = summary.cells.iter().map(|cell| ranking_group(summary, cell, measure));
         let values = shown.iter().map(|shown| shown.map(|(value, _)| value));
         let rivals: Vec<_> =
@@ -218,7 +215,7 @@ impl<'c> Builder<'c> {
                 Some((value, ci95)) => {
                     // The CSV keeps the count.
                     match cell.accepted_in_tables() {
-                        (Some(shown), Some(why)) if *measure == Measure::Accepted => {
+                        (Some(shown), Some(why)) if measure.of_cell() == "accepted_per_step" => {
                             format!("{}{}", fixed(shown, decimals), self.table.footnote(why))
                         }
                         _ => {

@@ -1,11 +1,11 @@
 //! The data frame as CSV: every number as the summary holds it, empty where it holds null.
 
+use specimen_experiments::measures::{MEASURES, Shown};
 use specimen_record::Summary;
 use specimen_table::csv_field;
 
 use crate::ReportError;
 use crate::tables::frame::{COUNTS, CellFrame, TEXTS};
-use crate::tables::measure::Measure;
 use specimen_table::CsvText;
 
 /// The CSV of a summary, with a head line.
@@ -46,9 +46,9 @@ pub fn table_columns() -> Vec<(String, String, &'static str)> {
     let texts = TEXTS.iter().chain(&COUNTS).map(|(name, what)| ((*name).to_owned(), String::new(), *what));
     let measures =
         // Tables for people show percents, the CSV has the shares.
-        Measure::FIXED
-            .iter()
-            .map(|(measure, what)| (measure.key(), measure.unit().replacen("% of", "share of", 1), *what));
+        MEASURES.iter().filter(|measure| measure.shown != Shown::Summary).map(|measure| {
+            (measure.column.clone(), measure.unit.replacen("% of", "share of", 1), measure.what.as_str())
+        });
     texts
         .chain(measures)
         .chain([("why".to_owned(), String::new(), "why values or intervals are missing")])

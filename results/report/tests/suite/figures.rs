@@ -2,6 +2,7 @@
 //! word.
 
 use crate::fixture;
+use crate::fixture::reading;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +12,8 @@ use ab_glyph::{Font, FontRef, PxScale, ScaleFont};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use specimen_record::{
-    Confidence, DiagnosticFile, DraftPaths, FeaturePairs, FeatureRows, GuessTally, ItemKey, RisenTokens,
-    RunDir, Summary, write_document,
+    Confidence, DiagnosticFile, DraftPaths, FeaturePairs, FeatureRows, GuessTally, ItemKey, Reading,
+    RisenTokens, RunDir, Summary, write_document,
 };
 use specimen_report::{Options, Outcome, Quality, Report, Style, draw, report};
 
@@ -150,9 +151,9 @@ fn swept() -> Summary {
         let mut cell = cascade.clone();
         cell.id = format!("tight tau_pos={tau}");
         let speed = 1.7 + 0.1 * at as f64;
-        cell.speedup.value = Some(speed);
-        cell.speedup.ci95 = Some([speed - 0.05, speed + 0.05]);
-        cell.tvd_spent = Some(0.5 * (at + 1) as f64);
+        reading(&mut cell, "speedup").value = Some(speed);
+        reading(&mut cell, "speedup").ci95 = Some([speed - 0.05, speed + 0.05]);
+        reading(&mut cell, "tvd_spent").value = Some(0.5 * (at + 1) as f64);
         let versus = cell.metrics[0].vs_baseline.as_mut().unwrap();
         versus.difference = 0.02 * (at + 1) as f64;
         versus.ci95 = Some([versus.difference - 0.01, versus.difference + 0.01]);
@@ -176,8 +177,7 @@ fn a_figure_that_has_nothing_to_show_says_why() {
     assert_eq!(why(made, "paths"), "the spec asks for no [[diagnostic]] `draft-paths`");
     let mut untimed = fixture::summary();
     for cell in &mut untimed.cells {
-        cell.wall_s.decode = None;
-        cell.why.insert(specimen_record::CellQuantity::WallS, "the cell is not timed".into());
+        *reading(cell, "decode_s") = Reading::absent("the cell is not timed");
         cell.acceptance_by_depth.clear();
     }
     let made = Made::of(&untimed);
@@ -247,7 +247,8 @@ fn crossed() -> Summary {
         let mut cell = cascade.clone();
         cell.id.clone_from(&name);
         let speed = 3.0 - pos - 0.5 * seq + 0.1 * budget;
-        (cell.speedup.value, cell.speedup.ci95) = (Some(speed), Some([speed - 0.05, speed + 0.05]));
+        (reading(&mut cell, "speedup").value, reading(&mut cell, "speedup").ci95) =
+            (Some(speed), Some([speed - 0.05, speed + 0.05]));
         let versus = cell.metrics[0].vs_baseline.as_mut().unwrap();
         versus.difference = 0.4 * (1.0 - pos) + 0.2 * (1.0 - seq);
         versus.ci95 = Some([versus.difference - 0.01, versus.difference + 0.01]);
@@ -354,7 +355,7 @@ fn the_three_pairs_of_two_drafters_are_two_curves() {
         for (text, pos, seq) in [("085-0625", 0.85, 0.625), ("085-05", 0.85, 0.5), ("08-05", 0.8, 0.5)] {
             let mut cell = cascade.clone();
             cell.id = format!("{text}-by-{weights}");
-            cell.speedup.value = Some(3.0 - pos - seq);
+            reading(&mut cell, "speedup").value = Some(3.0 - pos - seq);
             let accept = json!([{"kind": "cascade", "tau_pos": pos, "tau_seq": seq}]);
             cells.push(
                 json!({"name": cell.id, "method": {"accept": accept, "drafter": {"weights": weights}}}),
@@ -400,10 +401,10 @@ fn the_parts_of_a_step_add_up_to_the_time_of_an_image() {
         *sums.entry(row[0].to_owned()).or_default() += row[2].parse::<f64>().unwrap();
     }
     for cell in fixture::summary().cells.iter().filter(|cell| !cell.is_baseline()) {
-        let wall = &cell.wall_s;
-        let named = wall.target.unwrap() + wall.draft.unwrap() + wall.verify.unwrap() + wall.update.unwrap();
-        let expected = (wall.decode.unwrap() - wall.prefill.unwrap()).max(named);
-        let found = sums[&cell.id] * (cell.nfe.unwrap() - 1.0);
+        let of = |measure: &str| cell.value(measure).unwrap();
+        let named = of("target_s") + of("draft_s") + of("verify_s") + of("update_s");
+        let expected = (of("decode_s") - of("prefill_s")).max(named);
+        let found = sums[&cell.id] * (of("nfe") - 1.0);
         assert!((found - expected).abs() < 1e-9, "{}: {found} {expected}", cell.id);
     }
 }
@@ -456,7 +457,7 @@ fn no_word_leaves_the_paper_whatever_the_names() {
     // A bar of shades whose last value stands at its end.
     let mut maps = crossed();
     for (at, cell) in maps.cells.iter_mut().filter(|cell| cell.id.starts_with("casc[")).enumerate() {
-        cell.nfe = Some(if at == 0 { 100.0 } else { 120.0 });
+        reading(cell, "nfe").value = Some(if at == 0 { 100.0 } else { 120.0 });
     }
     summaries.push(maps);
     for summary in summaries {
@@ -539,7 +540,7 @@ fn an_interval_that_is_not_drawn_moves_no_axis() {
     let texts = |name: &str, high: f64| {
         let mut summary = crossed();
         let cell = summary.cells.iter_mut().find(|cell| cell.id == name).unwrap();
-        cell.speedup.ci95 = cell.speedup.ci95.map(|[low, _]| [low, high]);
+        reading(cell, "speedup").ci95 = reading(cell, "speedup").ci95.map(|[low, _]| [low, high]);
         let folder = tempfile::tempdir().unwrap();
         let run = RunDir::create(folder.path().join("run")).unwrap();
         let of = Quality::Difference("target-nll".into());
@@ -565,7 +566,7 @@ fn an_interval_that_is_not_drawn_moves_no_axis() {
 fn a_step_gives_the_tokens_that_are_pooled_as_its_times_are() {
     let mut summary = fixture::summary();
     let cell = summary.cells.iter_mut().find(|cell| cell.id == "sd-chain3").unwrap();
-    (cell.pooled.tpf, cell.tpf) = (Some(1.5), Some(1.9));
+    (reading(cell, "pooled_tpf").value, reading(cell, "tpf").value) = (Some(1.5), Some(1.9));
     let made = Made::of(&summary);
     let phases = made.read("phases.csv");
     let row = phases.lines().find(|line| line.starts_with("sd-chain3,draft,")).unwrap();

@@ -1,6 +1,7 @@
 //! The page of a report is one file that escapes what it shows, keeps within its size, and says what is missing.
 
 use crate::fixture;
+use crate::fixture::reading;
 
 use std::fs;
 use std::path::Path;
@@ -148,8 +149,8 @@ fn no_text_leaves_its_place() {
     changed(&run, |summary| {
         summary.name = "<b>run</b>".into();
         summary.cells[1].id = "\"><svg onload=alert(3)>".into();
-        summary.cells[2].speedup.value = None;
-        summary.cells[2].speedup.why = Some("<iframe src=y>".into());
+        reading(&mut summary.cells[2], "speedup").value = None;
+        reading(&mut summary.cells[2], "speedup").why = Some("<iframe src=y>".into());
         summary.spec = serde_json::json!({"analysis": "</pre><script>4</script>", "sources": ["<a href=z>"]});
     });
     let page = page(&run);

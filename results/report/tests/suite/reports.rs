@@ -1,12 +1,13 @@
 //! A report leaves whole files, says why a part is missing, and gives the same bytes twice.
 
 use crate::fixture;
+use crate::fixture::reading;
 
 use std::fs;
 use std::path::Path;
 
 use image::RgbImage;
-use specimen_record::{ItemKey, RunDir, Summary, write_document};
+use specimen_record::{ItemKey, Reading, RunDir, Summary, write_document};
 use specimen_report::{Options, Outcome, Quality, Report, ReportError, report};
 
 fn options() -> Options {
@@ -140,7 +141,7 @@ fn a_dominated_cell_dominates_no_other() {
     for (id, speedup, difference) in [("cascade+vvs", 2.3, 0.5), ("cascade", 2.2, 0.3), ("lantern", 2.1, 0.1)]
     {
         let cell = summary.cells.iter_mut().find(|cell| cell.id == id).unwrap();
-        cell.speedup.value = Some(speedup);
+        reading(cell, "speedup").value = Some(speedup);
         let versus = cell.metrics[0].vs_baseline.as_mut().unwrap();
         (versus.difference, versus.ci95) = (difference, Some([difference - 0.25, difference + 0.25]));
     }
@@ -158,7 +159,7 @@ fn a_cell_with_failed_images_is_not_ranked_in_the_figure_either() {
     let mut summary = fixture::summary();
     // The fastest, and as near to the baseline as it gets, of the 31 prompts that did not fail.
     let lantern = summary.cells.iter_mut().find(|cell| cell.id == "lantern").unwrap();
-    lantern.speedup.value = Some(9.0);
+    reading(lantern, "speedup").value = Some(9.0);
     let versus = lantern.metrics[0].vs_baseline.as_mut().unwrap();
     (versus.difference, versus.ci95) = (0.0, Some([-0.01, 0.01]));
     let drawn = |summary: &Summary, name: &str| {
@@ -223,7 +224,7 @@ fn only_a_faster_cell_dominates_and_only_what_is_known_to_be_better_resists() {
     let mut summary = fixture::summary();
     let set = |summary: &mut Summary, cell: &str, speedup: f64, difference: f64| {
         let cell = summary.cells.iter_mut().find(|c| c.id == cell).unwrap();
-        cell.speedup.value = Some(speedup);
+        reading(cell, "speedup").value = Some(speedup);
         let versus = cell.metrics[0].vs_baseline.as_mut().unwrap();
         (versus.difference, versus.ci95) = (difference, Some([difference - 0.03, difference + 0.03]));
     };
@@ -269,7 +270,8 @@ fn cells_compete_only_under_one_baseline_and_plain_decoding_is_not_one_by_itself
     let mut plain = summary.cells[0].clone();
     plain.id = "ar-nocfg".into();
     plain.baseline = None;
-    (plain.speedup.value, plain.speedup.why) = (None, Some("no timed `ar` cell with this sampling".into()));
+    (reading(&mut plain, "speedup").value, reading(&mut plain, "speedup").why) =
+        (None, Some("no timed `ar` cell with this sampling".into()));
     summary.cells.push(plain);
     let run = run_of(folder.path(), &summary);
     report(&run, &options()).unwrap();
@@ -290,8 +292,8 @@ fn a_program_whose_whole_time_is_all_that_is_known_has_its_point_and_its_own_gro
         (cell.id, cell.baseline) = (id.into(), Some(baseline.into()));
         (cell.origin, cell.guarantee) =
             (Some(specimen_record::Origin::External), specimen_record::Guarantee::Unknown);
-        cell.speedup = specimen_record::Ratio::absent("the inside does not show");
-        cell.speedup_e2e.value = Some(speedup);
+        *reading(&mut cell, "speedup") = Reading::absent("the inside does not show");
+        reading(&mut cell, "speedup_e2e").value = Some(speedup);
         summary.cells.push(cell);
     }
     let run = run_of(folder.path(), &summary);
@@ -342,12 +344,13 @@ fn a_metric_where_higher_is_better_turns_the_comparison_round() {
 fn cells_without_a_point_are_listed_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let mut summary = fixture::summary();
-    summary.cells[1].speedup.value = None;
-    summary.cells[1].speedup.why = Some("no block was timed whole".into());
+    reading(&mut summary.cells[1], "speedup").value = None;
+    reading(&mut summary.cells[1], "speedup").why = Some("no block was timed whole".into());
     summary.cells[2].metrics.clear();
     summary.cells[3].n_images = 0;
-    summary.cells[3].speedup.value = None;
-    summary.cells[3].speedup.why = Some("the decode time of another program is not known".into());
+    reading(&mut summary.cells[3], "speedup").value = None;
+    reading(&mut summary.cells[3], "speedup").why =
+        Some("the decode time of another program is not known".into());
     let run = run_of(folder.path(), &summary);
     report(&run, &options()).unwrap();
     let rows = pareto_rows(&run);

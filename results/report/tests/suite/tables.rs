@@ -1,6 +1,9 @@
 //! Tables say what the summary says: aligned, with conditions, directions, intervals and reasons.
 
 use crate::fixture;
+use crate::fixture::reading;
+
+use specimen_record::Reading;
 
 use insta::assert_snapshot;
 use specimen_report::{table, table_csv, table_of};
@@ -29,7 +32,8 @@ fn what_relaxed_rules_spent_is_named_where_it_is_known() {
     assert!(!table(&summary).unwrap().markdown().contains("Total variation distance of their rules"));
     // Of what skips verifications it says nothing: a skipped token has no distance.
     for (id, spent) in [("lantern", 1.234), ("gsd", 0.5), ("sd-tree13", 3.0)] {
-        summary.cells.iter_mut().find(|cell| cell.id == id).unwrap().tvd_spent = Some(spent);
+        reading(summary.cells.iter_mut().find(|cell| cell.id == id).unwrap(), "tvd_spent").value =
+            Some(spent);
     }
     let text = table(&summary).unwrap().markdown();
     let said = text.split("Total variation distance of their rules, mean per image: ").nth(1).unwrap();
@@ -68,9 +72,9 @@ fn the_line_of_other_means_says_why_a_median_is_missing() {
     let why = "A median needs 6 prompts or batches.";
     let mut summary = small();
     assert!(!table(&summary).unwrap().markdown().contains(why));
-    summary.cells[1].speedup.median = None;
+    reading(&mut summary.cells[1], "speedup_median").value = None;
     assert!(!table(&summary).unwrap().markdown().contains(why), "a summary that is older than medians");
-    summary.cells[1].speedup.observations =
+    reading(&mut summary.cells[1], "speedup").observations =
         Some(specimen_record::Observations { n: 5, of: specimen_record::ObservedUnit::Prompts });
     assert!(table(&summary).unwrap().markdown().contains(why));
     // Of a cell whose decoding is unknown, those of the whole time.
@@ -78,7 +82,9 @@ fn the_line_of_other_means_says_why_a_median_is_missing() {
     assert!(!table(&summary).unwrap().markdown().contains("Speedup e2e prompt by prompt"));
     let cell = &mut summary.cells[1];
     cell.origin = Some(specimen_record::Origin::External);
-    cell.speedup_e2e = std::mem::replace(&mut cell.speedup, specimen_record::Ratio::absent("not known"));
+    for mean in ["", "_geomean", "_median"] {
+        *reading(cell, &format!("speedup{mean}")) = Reading::absent("not known");
+    }
     let text = table(&summary).unwrap().markdown();
     assert!(text.contains(of_e2e) && !text.contains("median: sd-tree13 1.48 [1.43, 1.53] / —; "), "{text}");
 }
@@ -100,7 +106,7 @@ fn a_missing_metric_shows_its_reason_once() {
 #[test]
 fn the_best_of_each_kind_is_bold_and_the_baseline_never() {
     let mut summary = small();
-    summary.cells[0].wall_s.decode = Some(0.001);
+    reading(&mut summary.cells[0], "decode_s").value = Some(0.001);
     let text = table(&summary).unwrap().markdown();
     let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap().to_owned();
     assert!(!row("ar").contains("**"));
@@ -108,7 +114,7 @@ fn the_best_of_each_kind_is_bold_and_the_baseline_never() {
     assert!(row("sd-dynamic60").contains("**2.44**"));
     assert!(!row("lantern").contains("**"), "one of its items failed");
 
-    summary.cells[2].speedup.value = Some(1.48);
+    reading(&mut summary.cells[2], "speedup").value = Some(1.48);
     let text = table(&summary).unwrap().markdown();
     assert_eq!(text.matches("**1.48 ").count(), 0, "where all that are ranked are equal, none is the best");
 }
@@ -119,7 +125,7 @@ fn two_that_tie_above_a_third_are_both_the_best() {
     for cell in
         summary.cells.iter_mut().filter(|cell| ["sd-tree13", "sd-dynamic60"].contains(&cell.id.as_str()))
     {
-        cell.speedup.value = Some(9.0);
+        reading(cell, "speedup").value = Some(9.0);
     }
     let text = table(&summary).unwrap().markdown();
     assert_eq!(text.matches("**9.00").count(), 2, "{text}");
@@ -184,7 +190,7 @@ fn a_relaxed_row_whose_tokens_are_too_likely_is_not_the_best() {
 fn a_row_with_failed_or_missing_items_has_no_mark_and_says_so() {
     let mut summary = fixture::summary();
     let lantern = summary.cells.iter_mut().find(|cell| cell.id == "lantern").unwrap();
-    (lantern.speedup.value, lantern.nfe) = (Some(9.0), Some(2.0));
+    (reading(lantern, "speedup").value, reading(lantern, "nfe").value) = (Some(9.0), Some(2.0));
     let tree = summary.cells.iter_mut().find(|cell| cell.id == "sd-tree13").unwrap();
     (tree.n_images, tree.n_failed) = (30, 0);
     let text = table(&summary).unwrap().markdown();
@@ -202,7 +208,7 @@ fn only_rows_that_draft_nothing_are_said_to_draft_nothing() {
         let cell = summary.cells.iter_mut().find(|cell| cell.id == "sd-tree13").unwrap();
         cell.family = Some(specimen_record::Family::Rows);
         cell.method = method.to_owned();
-        cell.accepted_per_step = Some(accepted);
+        reading(cell, "accepted_per_step").value = Some(accepted);
         table(&summary).unwrap().markdown()
     };
     let words = "it drafts nothing; the tokens of all rows count in tokens / forward";
@@ -219,10 +225,10 @@ fn few_batches_leave_intervals_of_paired_differences() {
     let mut summary = small();
     for cell in &mut summary.cells {
         (cell.n_images, cell.n_failed) = (80, 0);
-        cell.speedup.observations = Some(Observations { n: 80, of: ObservedUnit::Prompts });
+        reading(cell, "speedup").observations = Some(Observations { n: 80, of: ObservedUnit::Prompts });
     }
     let tree = summary.cells.iter_mut().find(|cell| cell.id == "sd-tree13").unwrap();
-    tree.speedup.observations = Some(Observations { n: 4, of: ObservedUnit::Batches });
+    reading(tree, "speedup").observations = Some(Observations { n: 4, of: ObservedUnit::Batches });
     let text = table(&summary).unwrap().markdown();
     let line = "n = 4 batches of sd-tree13: too few for an interval of a speedup, which needs 6; what differs may be chance.";
     assert!(text.contains(line), "{text}");
@@ -239,7 +245,7 @@ fn the_head_of_a_table_counts_prompts_and_batches_apart() {
             "sd-tree13" => (6, ObservedUnit::Batches),
             _ => (12, ObservedUnit::Prompts),
         };
-        cell.speedup.observations = Some(Observations { n, of });
+        reading(cell, "speedup").observations = Some(Observations { n, of });
     }
     let text = table(&summary).unwrap().markdown();
     assert!(text.contains("n = 12 images a cell, speedups over 6 batches to 12 prompts"), "{text}");
@@ -253,8 +259,8 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
         let mut summary = small();
         for cell in &mut summary.cells {
             (cell.n_images, cell.n_failed) = (8, 0);
-            cell.speedup.observations = Some(Observations { n, of });
-            (cell.speedup.ci95, cell.speedup.geomean_ci95) = (None, None);
+            reading(cell, "speedup").observations = Some(Observations { n, of });
+            (reading(cell, "speedup").ci95, reading(cell, "speedup_geomean").ci95) = (None, None);
         }
         let text = table(&summary).unwrap().markdown();
         assert!(text.contains(&format!("n = 8 images a cell, speedups over {words}")), "{text}");
@@ -263,8 +269,7 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
         let shared = words.replace("prompts", "shared prompts");
         assert!(text.contains(&format!("n = {shared} a cell: too few for an interval")), "{text}");
         let row = text.lines().find(|line| line.starts_with("| sd-tree13 ")).unwrap();
-        let speedup =
-            summary.cells.iter().find(|cell| cell.id == "sd-tree13").unwrap().speedup.value.unwrap();
+        let speedup = summary.cell("sd-tree13").unwrap().value("speedup").unwrap();
         assert!(row.contains(&format!("{speedup:.2}")) && row.contains("ᵃ"), "{row}");
         let ar = text.lines().find(|line| line.starts_with("| ar ")).unwrap();
         assert!(!ar.contains("1.00ᵃ"), "the baseline is 1 by definition: {ar}");
@@ -276,7 +281,7 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
     for cell in &mut summary.cells {
         let n = if cell.id == "sd-tree13" { 5 } else { 6 };
         cell.n_images = n;
-        cell.speedup.observations = Some(Observations { n, of: ObservedUnit::Prompts });
+        reading(cell, "speedup").observations = Some(Observations { n, of: ObservedUnit::Prompts });
     }
     let text = table(&summary).unwrap().markdown();
     let line = "n = 5 prompts of sd-tree13: too few for an interval of a speedup, of a paired difference or of a mean by a bootstrap,";
@@ -288,14 +293,16 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
     for cell in &mut summary.cells {
         cell.n_images = 8;
         let observations = Some(Observations { n: 5, of: ObservedUnit::Prompts });
-        (cell.speedup.observations, cell.speedup_e2e.observations) = (None, observations);
+        (reading(cell, "speedup").observations, reading(cell, "speedup_e2e").observations) =
+            (None, observations);
     }
     let text = table(&summary).unwrap().markdown();
     assert!(text.contains("n = 5 shared prompts a cell: too few for an interval"), "{text}");
     // As many prompts as images, and enough of them: nothing to say.
     let mut summary = small();
     for cell in &mut summary.cells {
-        cell.speedup.observations = Some(Observations { n: cell.n_images, of: ObservedUnit::Prompts });
+        reading(cell, "speedup").observations =
+            Some(Observations { n: cell.n_images, of: ObservedUnit::Prompts });
     }
     let text = table(&summary).unwrap().markdown();
     assert!(!text.contains("speedups over") && !text.contains("no interval"), "{text}");
@@ -349,9 +356,10 @@ fn every_dash_has_its_reason() {
     let mut summary = fixture::summary();
     for cell in &mut summary.cells {
         // As a run of one prompt leaves them: a prediction, and no speedup to hold against it.
-        cell.speedup = specimen_record::Ratio::absent("fewer than two prompts were timed");
-        cell.speedup_e2e = cell.speedup.clone();
-        cell.predicted_speedup.ratio_measured_to_predicted = None;
+        *reading(cell, "speedup") = Reading::absent("fewer than two prompts were timed");
+        *reading(cell, "speedup_e2e") = Reading::absent("fewer than two prompts were timed");
+        *reading(cell, "measured_to_predicted_speedup") =
+            Reading::absent("no measured speedup: fewer than two prompts were timed");
     }
     let text = table(&summary).unwrap().markdown();
     assert!(text.contains("no measured speedup: fewer than two prompts were timed"), "{text}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use specimen_experiments::goal::OF_TIMES;
+use specimen_experiments::measures::{MEASURES, is_of_times};
 use specimen_foundation::names::known_names;
 use specimen_record::{CellSummary, Mix, ObservedUnit, Origin};
 use specimen_stats::{multiple_tests::holm, paired::scores_up_to_rounding};
@@ -13,7 +13,7 @@ pub use super::pair::{Estimate, Scale, estimate};
 use super::mix::{other_device, other_identity};
 use super::pair::change_of_speedup;
 use crate::VerdictError;
-use crate::values::{ByPrompt, COUNTED, RunValues, Span};
+use crate::values::{ByPrompt, RunValues, Span};
 
 /// What a comparison found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -291,7 +291,8 @@ impl Both<'_> {
             self.refuse_all(found, &whys);
             return Ok(());
         }
-        for measure in COUNTED {
+        for measure in MEASURES.iter().filter(|measure| !measure.of_times).map(|measure| measure.key.as_str())
+        {
             let values = |run: &RunValues, cell: &CellSummary| run.by_prompt(&cell.id, measure);
             let (a, b) = (values(self.a, self.cell_a), values(self.b, self.cell_b));
             self.push(found, measure, None, &a, &b, Scale::Difference)?;
@@ -410,7 +411,7 @@ impl Both<'_> {
         protocol: Option<&str>,
         estimate: Option<Estimate>,
     ) {
-        let observed = match OF_TIMES.contains(&measure) {
+        let observed = match is_of_times(measure) {
             true => self.observed(),
             false => ObservedUnit::Prompts,
         };

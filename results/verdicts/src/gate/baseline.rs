@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use specimen_record::{
-    Document, Manifest, RecordError, RunDir, SCHEMA, Summary, read_document, write_document,
+    Document, Manifest, RecordError, RunDir, SUMMARY_SCHEMA, Summary, read_document, write_document,
 };
 
 use crate::VerdictError;
@@ -51,6 +51,8 @@ pub struct Adoption {
 
 impl Document for Baseline {
     const KIND: &'static str = "baseline";
+    const SCHEMAS: [u32; 2] = [SUMMARY_SCHEMA, SUMMARY_SCHEMA];
+    const RENEWED_BY: &'static str = "renew it from a run with `specimen gate --update-baseline`";
 
     fn schema(&self) -> u32 {
         self.schema
@@ -84,7 +86,7 @@ impl Baseline {
         };
         if is_bare(&text) {
             let summary: Summary = read_document(path).map_err(refused)?;
-            return Ok(Baseline { schema: SCHEMA, history: Vec::new(), summary });
+            return Ok(Baseline { schema: SUMMARY_SCHEMA, history: Vec::new(), summary });
         }
         read_document(path).map_err(refused)
     }
@@ -124,7 +126,7 @@ impl Baseline {
         };
         let older = former.map(|former| former.history.clone()).unwrap_or_default();
         let history = std::iter::once(newest).chain(older).collect();
-        let baseline = Baseline { schema: SCHEMA, history, summary };
+        let baseline = Baseline { schema: SUMMARY_SCHEMA, history, summary };
         write_document(path, &baseline)?;
         Ok(baseline)
     }

@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
+use specimen_experiments::measures;
 use specimen_foundation::{
     names::nearest,
     text::{counted, first_named},
 };
-use specimen_record::{CellSummary, PlanFile, Summary, compare_json, described};
+use specimen_record::{CellSummary, PlanFile, Reading, Summary, compare_json, described};
 
 use super::baseline::Baseline;
 use super::judge::judge;
 use super::rules::{Bound, Direction, Rule, Rules, percent};
 use crate::VerdictError;
-use crate::measured::{self, Measured};
+use crate::measured;
 
 /// Cells that a sentence names, at most.
 const MOST_NAMED: usize = 8;
@@ -124,8 +125,8 @@ pub fn check(
     for rule in &rules.rules {
         // A misspelt measure would be left out of every gate from then on.
         let measure = &rule.measure;
-        if !measured::QUANTITIES.contains(&measure.as_str()) && !known.contains(measure) {
-            let names = measured::QUANTITIES.into_iter().chain(known.iter().map(String::as_str));
+        if measures::measure(measure).is_none() && !known.contains(measure) {
+            let names = measures::named().chain(known.iter().map(String::as_str));
             return Err(VerdictError::UnknownMeasure {
                 place: rule.measure_place.clone(),
                 measure: measure.clone(),
@@ -191,7 +192,7 @@ impl RuleCheck<'_> {
 
     /// Both times of a ratio, since a slower baseline makes every ratio look better.
     fn legs(&self, cell: &CellSummary, share: f64, gate: &mut Gate) {
-        let time = if self.rule.measure == "speedup" { "decode_s" } else { "e2e_s" };
+        let Some(time) = self.rule.ratio_of() else { return };
         let other = cell.baseline.as_ref().filter(|_| !cell.is_baseline());
         let legs = [Some(cell.id.clone()), other.cloned()];
         for id in legs.into_iter().flatten() {
@@ -207,7 +208,7 @@ impl RuleCheck<'_> {
     }
 
     /// Why the rule is not checked for a cell.
-    fn why_skipped(&self, old: &Measured, of: &impl Fn(&Summary) -> Option<Measured>) -> Option<String> {
+    fn why_skipped(&self, old: &Reading, of: &impl Fn(&Summary) -> Option<Reading>) -> Option<String> {
         let rule = self.rule;
         if let Some(label) = rule.runner.as_deref() {
             if self.runner != Some(label) {
@@ -236,9 +237,9 @@ impl RuleCheck<'_> {
         cell: &str,
         measure: &str,
         rule: String,
-        old: &Measured,
-        of: &impl Fn(&Summary) -> Option<Measured>,
-        judge: impl Fn(&Measured) -> Result<(), String>,
+        old: &Reading,
+        of: &impl Fn(&Summary) -> Option<Reading>,
+        judge: impl Fn(&Reading) -> Result<(), String>,
     ) {
         let judged = |run: &Summary| -> Result<(), String> {
             let Some(new) = of(run) else { return Err("the run has no such cell".to_owned()) };
@@ -248,7 +249,7 @@ impl RuleCheck<'_> {
                 _ => {}
             }
             if new.protocol != old.protocol {
-                let name = |side: &Measured| side.protocol.clone().unwrap_or_default();
+                let name = |side: &Reading| side.protocol.clone().unwrap_or_default();
                 return Err(format!(
                     "its protocol is {}, the baseline's {}: they cannot be compared",
                     name(&new),

@@ -1,18 +1,18 @@
 //! One value against one bound.
 
+use specimen_record::Reading;
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_stats::rounding::{ROUNDING, is_equal};
 use specimen_table::deciding;
 
 use super::rules::{Bound, Direction, percent};
-use crate::measured::Measured;
 
 /// Whether `measured` keeps the bound, and if not, by what. Both values are there.
 pub(crate) fn judge(
     bound: Bound,
     direction: Direction,
-    baseline: &Measured,
-    measured: &Measured,
+    baseline: &Reading,
+    measured: &Reading,
 ) -> Result<(), String> {
     let (Some(old), Some(new)) = (baseline.value, measured.value) else {
         return Err("a value is missing".to_owned());
@@ -88,10 +88,10 @@ mod tests {
     use super::*;
 
     fn check(bound: Bound, direction: Direction, old: f64, kept: &[f64], broken: &[f64]) {
-        let with = |value: f64| Measured {
+        let with = |value: f64| Reading {
             value: Some(value),
             ci95: Some([value - 0.1, value + 0.1]),
-            ..Measured::default()
+            ..Reading::default()
         };
         for &new in kept {
             assert_eq!(judge(bound, direction, &with(old), &with(new)), Ok(()), "{bound:?} {new}");
@@ -119,16 +119,16 @@ mod tests {
     #[test]
     fn a_bound_on_intervals_is_not_kept_by_a_value_without_one() {
         let batches = Observations { n: 2, of: ObservedUnit::Batches };
-        let side = |value, ci95| Measured {
+        let side = |value, ci95| Reading {
             value: Some(value),
             ci95,
             observations: Some(batches),
-            ..Measured::default()
+            ..Reading::default()
         };
         let judged = |new, direction| judge(Bound::Interval, direction, &side(2.0, None), &side(new, None));
         let why = judged(2.1, Direction::Both).unwrap_err();
         assert_eq!(why, "it moved, and a 95 % interval is missing: 2 batches, and one needs at least 6");
-        let counted = |value| Measured { observations: None, ..side(value, None) };
+        let counted = |value| Reading { observations: None, ..side(value, None) };
         let why = judge(Bound::Interval, Direction::Both, &counted(2.0), &counted(2.1)).unwrap_err();
         assert!(
             why.ends_with(

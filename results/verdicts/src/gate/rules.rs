@@ -2,12 +2,7 @@
 //! has the grammar.
 
 use serde::Deserialize;
-
-/// Measures made of times; all others are counted or scored.
-const TIMES: [&str; 4] = ["speedup", "speedup_e2e", "decode_s", "e2e_s"];
-
-/// Those of them that are ratios, whose two times are checked too.
-const RATIOS: [&str; 2] = ["speedup", "speedup_e2e"];
+use specimen_experiments::measures::{is_of_times, measure};
 
 /// All rules of a gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +22,7 @@ pub struct Rule {
     pub measure_place: String,
     /// Names of its cells; `*` matches any characters.
     pub cells: Vec<String>,
-    /// A quantity of the summary (`nfe`, `tokens_per_forward`, `accepted_per_step`, `tpf`, `step_compression`,
-    /// `tvd_spent`, `out_of_support`, `n_failed`, `speedup`, `speedup_e2e`, `decode_s`, `e2e_s`), or a metric by its name.
+    /// A measure, or a metric by its name.
     pub measure: String,
     /// How far it may move.
     pub bound: Bound,
@@ -86,7 +80,7 @@ pub enum Direction {
 impl Rule {
     /// Whether its measure is a time or made of times.
     pub fn is_time(&self) -> bool {
-        TIMES.contains(&self.measure.as_str())
+        is_of_times(&self.measure)
     }
 
     /// Whether it is for this cell.
@@ -119,9 +113,9 @@ impl Rule {
         }
     }
 
-    /// Whether its measure is a ratio of times.
-    pub(crate) fn is_ratio(&self) -> bool {
-        RATIOS.contains(&self.measure.as_str())
+    /// The time of which its measure is a ratio, where it is one.
+    pub(crate) fn ratio_of(&self) -> Option<&'static str> {
+        measure(&self.measure)?.ratio_of.as_deref()
     }
 }
 

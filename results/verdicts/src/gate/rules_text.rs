@@ -109,13 +109,13 @@ impl RuleText {
             return Err((kind_at, format!("`{measure}` is a time: {why}")));
         }
         match rule.legs {
-            None if rule.is_ratio() => Err((
+            None if rule.ratio_of().is_some() => Err((
                 start,
                 format!(
                     "`{measure}` rises when its baseline slows down; give `legs`, the share by which either time may move"
                 ),
             )),
-            Some(_) if !rule.is_ratio() => {
+            Some(_) if rule.ratio_of().is_none() => {
                 let at = legs_at.unwrap_or(start);
                 Err((at, format!("`legs` belongs to `speedup` and `speedup_e2e`, not to `{measure}`")))
             }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use specimen_record::{CellSummary, Guarantee, Origin, Ratio, Summary, TARGET_NLL};
+use specimen_record::{CellSummary, Guarantee, Origin, Reading, Summary, TARGET_NLL};
 
 /// The text of a file of rules for this run. Rules about times are for the machine labelled `runner`; without a label they
 /// are comments.
@@ -23,7 +23,8 @@ pub fn starter_rules(summary: &Summary, runner: Option<&str>) -> String {
         "nfe",
         &counted("0.05", "lower-is-better", n_images),
     );
-    let drafting = names(summary, |cell| cell.accepted_per_step.is_some_and(|accepted| accepted > 0.0));
+    let drafting =
+        names(summary, |cell| cell.value("accepted_per_step").is_some_and(|accepted| accepted > 0.0));
     if !drafting.is_empty() {
         rule(
             &mut out,
@@ -98,14 +99,14 @@ fn metrics(out: &mut String, summary: &Summary) {
 
 /// Rules about speedups, as comments without the label of a machine. Of another program's images only the whole time has one.
 fn times(out: &mut String, summary: &Summary, runner: Option<&str>) {
-    let has = |cell: &CellSummary, is_timed: fn(&Ratio) -> bool| {
-        let whole = Some(&cell.speedup_e2e).filter(|_| cell.origin == Some(Origin::External));
-        let found = if cell.speedup.value.is_some() { Some(&cell.speedup) } else { whole };
-        !cell.is_baseline() && found.is_some_and(is_timed)
+    let has = |cell: &CellSummary, is_timed: fn(&Reading) -> bool| {
+        let whole = (cell.origin == Some(Origin::External)).then(|| cell.measured("speedup_e2e"));
+        let found = Some(cell.measured("speedup")).filter(|speedup| speedup.value.is_some()).or(whole);
+        !cell.is_baseline() && found.as_ref().is_some_and(is_timed)
     };
     let timed = |cell: &CellSummary| has(cell, |found| found.value.is_some() && found.ci95.is_some());
-    let own = names(summary, |cell| timed(cell) && cell.speedup.value.is_some());
-    let external = names(summary, |cell| timed(cell) && cell.speedup.value.is_none());
+    let own = names(summary, |cell| timed(cell) && cell.value("speedup").is_some());
+    let external = names(summary, |cell| timed(cell) && cell.value("speedup").is_none());
     if own.is_empty() && external.is_empty() {
         if summary.cells.iter().any(|cell| has(cell, |found| found.value.is_some())) {
             out.push_str(

@@ -2,8 +2,8 @@
 //! a claim that could be decided may still end without a verdict, where its interval spans both sides.
 
 use specimen_catalog::metric;
+use specimen_experiments::measures;
 use specimen_experiments::spec::{Cell, MetricSpec, Spec};
-use specimen_record::CellQuantity;
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 
 use super::paper::{Claim, Paper, PaperTable, Test};
@@ -117,7 +117,7 @@ fn unmeasured(measure: &str, cells: &[&Cell], spec: &Spec, n_prompts: usize) -> 
         return untimed
             .map(|cell| format!("cell `{}` has no speedup: no baseline is timed with it", cell.name));
     }
-    if CellQuantity::named(measure).is_some() || metric(measure.split(':').next()?).is_none() {
+    if measures::measure(measure).is_some() || metric(measure.split(':').next()?).is_none() {
         return None;
     }
     let gives = |asked: &&MetricSpec| {

@@ -6,14 +6,14 @@ use serde::Serialize;
 use specimen_experiments::expect::PublishedRef;
 use specimen_experiments::spec::Spec;
 use specimen_foundation::text::counted;
-use specimen_record::CellSummary;
+use specimen_record::{CellSummary, Reading};
 use specimen_table::deciding;
 
 use super::claims::{ClaimVerdict, TestedClaim, test};
 use super::paper::{Claim, Paper, PaperColumn, PaperTable, resolved};
 use crate::VerdictError;
 use crate::gate::rules::percent;
-use crate::measured::{self, Measured};
+use crate::measured;
 use crate::papers::{PublishedRow, resolve, rows};
 use crate::values::RunValues;
 
@@ -336,7 +336,7 @@ fn judge(
         }
     };
     let (ours, convention) = match cell.accepted_in_tables() {
-        (value, Some(why)) if measure == "accepted_per_step" => (Measured { value, ..ours }, Some(why)),
+        (value, Some(why)) if measure == "accepted_per_step" => (Reading { value, ..ours }, Some(why)),
         _ => (ours, None),
     };
     let blank =

@@ -1,6 +1,7 @@
 //! Two runs are paired prompt by prompt, told apart where they differ and only there, and never mixed unasked.
 
 use crate::fixture;
+use crate::fixture::reading;
 
 use std::collections::BTreeSet;
 
@@ -80,7 +81,7 @@ fn where_decoding_is_unknown_seconds_to_the_saved_image_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
     for cell in &mut run.summary.cells {
-        cell.wall_s.decode = None;
+        reading(cell, "decode_s").value = None;
     }
     let options = Options { cells: vec![("chain".into(), "tree".into())], ..Options::default() };
     let found = compare(&run, &run, &options).unwrap();
@@ -120,9 +121,9 @@ fn missing_times_are_given_a_reason() {
     let run = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
     let (mut imported, mut untimed) = (run.clone(), run.clone());
     imported.summary.cells[1].origin = Some(Origin::Imported);
-    imported.summary.cells[1].wall_s.decode = None;
-    untimed.summary.cells[1].wall_s.decode = None;
-    untimed.summary.cells[1].wall_s.e2e = None;
+    reading(&mut imported.summary.cells[1], "decode_s").value = None;
+    reading(&mut untimed.summary.cells[1], "decode_s").value = None;
+    reading(&mut untimed.summary.cells[1], "e2e_s").value = None;
     let why = |other: &RunValues| {
         let options = Options { cells: vec![("chain".into(), "chain".into())], ..Options::default() };
         let found = compare(&run, other, &options).unwrap();

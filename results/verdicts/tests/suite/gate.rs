@@ -1,10 +1,11 @@
 //! A gate passes what is as good as the baseline, names what is not, and cries no wolf over a slow machine.
 
 use crate::fixture;
+use crate::fixture::reading;
 
 use insta::assert_snapshot;
 use serde_json::json;
-use specimen_record::{Digest, Origin, Ratio, SCHEMA, Summary, read_document, write_document};
+use specimen_record::{Digest, Origin, Reading, SCHEMA, Summary, read_document, write_document};
 use specimen_verdicts::VerdictError;
 use specimen_verdicts::gate::baseline::{Adoption, Baseline};
 use specimen_verdicts::gate::check::{Gate, check};
@@ -78,8 +79,8 @@ fn gate(runs: &[Summary], runner: Option<&str>) -> Gate {
 fn slowed(factor: f64) -> Summary {
     let mut run = fixture::summary();
     for cell in &mut run.cells {
-        cell.wall_s.decode = cell.wall_s.decode.map(|s| s * factor);
-        cell.wall_s.e2e = cell.wall_s.e2e.map(|s| s * factor);
+        reading(cell, "decode_s").value = reading(cell, "decode_s").value.map(|s| s * factor);
+        reading(cell, "e2e_s").value = reading(cell, "e2e_s").value.map(|s| s * factor);
     }
     run
 }
@@ -207,10 +208,10 @@ fn a_gate_that_checked_nothing_is_not_passed_in_any_format() {
 #[test]
 fn on_the_named_runner_a_baseline_that_slowed_down_fails_although_every_speedup_rose() {
     let mut run = fixture::summary();
-    run.cells[0].wall_s.decode = Some(3.0);
+    reading(&mut run.cells[0], "decode_s").value = Some(3.0);
     for cell in &mut run.cells[1..] {
-        cell.speedup.value = cell.speedup.value.map(|ratio| ratio * 1.5);
-        cell.speedup.ci95 = cell.speedup.ci95.map(|ends| ends.map(|end| end * 1.5));
+        reading(cell, "speedup").value = reading(cell, "speedup").value.map(|ratio| ratio * 1.5);
+        reading(cell, "speedup").ci95 = reading(cell, "speedup").ci95.map(|ends| ends.map(|end| end * 1.5));
     }
     let found = gate(&[run.clone()], Some("lab"));
     assert!(!found.passed);
@@ -229,8 +230,8 @@ fn on_the_named_runner_a_baseline_that_slowed_down_fails_although_every_speedup_
 #[test]
 fn a_slow_moment_counts_only_when_reruns_confirm_it() {
     let mut slow = fixture::summary();
-    slow.cells[1].speedup.value = Some(1.25);
-    slow.cells[1].speedup.ci95 = Some([1.2, 1.3]);
+    reading(&mut slow.cells[1], "speedup").value = Some(1.25);
+    reading(&mut slow.cells[1], "speedup").ci95 = Some([1.2, 1.3]);
     let alone = gate(&[slow.clone()], Some("lab"));
     assert!(!alone.passed && alone.reruns_wanted == 2);
     assert!(
@@ -254,8 +255,8 @@ fn a_slow_moment_counts_only_when_reruns_confirm_it() {
 fn one_rerun_is_no_plural() {
     let rules = Rules::parse("rules.toml", &RULES.replace("confirm = 2", "confirm = 1")).unwrap();
     let mut slow = fixture::summary();
-    slow.cells[1].speedup.ci95 = Some([1.2, 1.3]);
-    slow.cells[1].speedup.value = Some(1.25);
+    reading(&mut slow.cells[1], "speedup").ci95 = Some([1.2, 1.3]);
+    reading(&mut slow.cells[1], "speedup").value = Some(1.25);
     let twice = check(&rules, &baseline(), &[slow.clone(), slow], Some("lab")).unwrap();
     assert!(twice.failures().contains("it fails in 1 rerun too"), "{}", twice.failures());
 }
@@ -327,8 +328,9 @@ fn the_committed_baseline_passes_its_committed_rules_and_says_where_it_comes_fro
     // Half of what the tree accepts lost: its forwards rise, and the gate names the cell on any machine.
     let mut run = baseline.summary.clone();
     let cell = run.cells.iter_mut().find(|cell| cell.id == "eagle1-static13").unwrap();
-    cell.accepted_per_step = cell.accepted_per_step.map(|accepted| accepted / 2.0);
-    cell.nfe = cell.nfe.map(|nfe| nfe * 1.5);
+    reading(cell, "accepted_per_step").value =
+        reading(cell, "accepted_per_step").value.map(|accepted| accepted / 2.0);
+    reading(cell, "nfe").value = reading(cell, "nfe").value.map(|nfe| nfe * 1.5);
     let said = check(&rules, &baseline, &[run], None).unwrap().failures();
     assert!(
         said.contains("nfe of eagle1-static13") && said.contains("accepted_per_step of eagle1-static13"),
@@ -446,13 +448,12 @@ fn rules_to_begin_with_read_back_have_comments_and_pass_their_own_baseline() {
     let mut with_external = baseline.clone();
     let mut external = fixture::cell("painter", 1.0, 1.2);
     external.origin = Some(Origin::External);
-    external.speedup_e2e = external.speedup.clone();
-    external.speedup = Ratio { value: None, ci95: None, ..external.speedup.clone() };
+    *reading(&mut external, "speedup") = Reading::default();
     with_external.summary.cells.push(external);
     let text = starter_rules(&with_external.summary, Some("lab"));
     let rules = Rules::parse("b.rules.toml", &text).unwrap();
     let mut slower = with_external.summary.clone();
-    let whole = &mut slower.cells.last_mut().unwrap().speedup_e2e;
+    let whole = reading(slower.cells.last_mut().unwrap(), "speedup_e2e");
     whole.value = whole.value.map(|value| value * 0.5);
     whole.ci95 = whole.ci95.map(|ends| ends.map(|end| end * 0.5));
     let found = check(&rules, &with_external, &[slower], Some("lab")).unwrap();
@@ -474,7 +475,7 @@ fn rules_to_begin_with_read_back_have_comments_and_pass_their_own_baseline() {
     assert!(found.passed && found.skipped.is_empty(), "{found:#?}\n{text}");
     // No interval would ever be there, so that any slowdown would fail.
     for cell in &mut baseline.summary.cells {
-        cell.speedup.ci95 = None;
+        reading(cell, "speedup").ci95 = None;
     }
     let text = starter_rules(&baseline.summary, Some("lab"));
     assert!(text.contains("# No rule about times: no speedup of this run has an interval."), "{text}");
@@ -524,7 +525,8 @@ fn a_failure_shows_the_digits_that_tell_both_values_apart() {
     )
     .unwrap();
     let mut run = fixture::summary();
-    run.cells[2].nfe = run.cells[2].nfe.map(|nfe| nfe + 0.000_003);
+    reading(&mut run.cells[2], "nfe").value =
+        reading(&mut run.cells[2], "nfe").value.map(|nfe| nfe + 0.000_003);
     let found = check(&rules, &baseline(), &[run], None).unwrap();
     assert!(found.failures().contains("it moved by +0.000003, and may not move"), "{}", found.failures());
     let text = found.table().text(200);

@@ -1,6 +1,7 @@
 //! Papers' tables and claims are data that fits their numbers and twins; a run is judged by them and by nothing else.
 
 use crate::fixture;
+use crate::fixture::reading;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -287,7 +288,7 @@ fn the_evidence_has_the_digits_that_the_decision_needs() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
     for cell in run.summary.cells.iter_mut().filter(|cell| cell.id == "tree") {
-        cell.tvd_spent = Some(0.003_000_4);
+        reading(cell, "tvd_spent").value = Some(0.003_000_4);
     }
     let between = Test::Between { cell: "tree".into(), low: 0.0003, high: 0.003 };
     let found = tested_on("tiny", &run, "tvd_spent", between);
@@ -327,10 +328,10 @@ fn quantities_over_the_baselines_are_measures_of_claims() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
     for cell in &mut run.summary.cells {
-        (cell.wall_s.schedule, cell.wall_s.decode) = (Some(0.02), Some(0.4));
-        (cell.tvd_spent, cell.nfe) = (Some(0.5), Some(250.0));
+        (reading(cell, "schedule_s").value, reading(cell, "decode_s").value) = (Some(0.02), Some(0.4));
+        (reading(cell, "tvd_spent").value, reading(cell, "nfe").value) = (Some(0.5), Some(250.0));
         if cell.id == "ar" {
-            (cell.wall_s.decode, cell.nfe) = (Some(2.0), Some(1000.0));
+            (reading(cell, "decode_s").value, reading(cell, "nfe").value) = (Some(2.0), Some(1000.0));
         }
     }
     let said = |measure: &str, low, high| {

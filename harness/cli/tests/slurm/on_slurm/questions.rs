@@ -314,7 +314,7 @@ fn the_machine_of_a_run_on_a_cluster_is_that_of_its_tasks() {
         assert_eq!(whole.code, Some(0), "{}", whole.err);
         assert!(!whole.err.contains("from another machine or build"), "{}", whole.err);
         let summary: Summary = read_document(&run.summary()).unwrap();
-        (whole.err, summary.machine(), summary.cell("sd-chain2").unwrap().speedup.clone())
+        (whole.err, summary.machine(), summary.cell("sd-chain2").unwrap().measured("speedup"))
     };
     let (said, machine, speedup) = made_on("alike", ["Node CPU"; 4]);
     assert!(!said.contains("several models"), "{said}");
