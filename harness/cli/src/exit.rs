@@ -2,12 +2,11 @@
 
 use std::error::Error;
 
-use specimen_catalog::{citation::UnknownWork, entry::UnknownName};
+use specimen_catalog::{citation::UnknownWork, entry::UnknownName, hub::HubError};
 use specimen_convert::ConvertError;
 use specimen_datasets::DatasetError;
 use specimen_experiments::error::{PlanError, SpecError};
 use specimen_foundation::failure::{Failure, FailureKind};
-use specimen_hub::HubError;
 use specimen_measure::MeasureError;
 use specimen_record::RecordError;
 use specimen_report::ReportError;

@@ -9,6 +9,7 @@ use std::{
 use specimen_catalog::{
     Entry, entry,
     entry::{Origin, PublishedFile},
+    hub::{Places, places::Given},
 };
 use specimen_datasets::{
     catalog::ENTRIES,
@@ -22,7 +23,6 @@ use specimen_experiments::{
     spec::{Cell, MetricSpec, ModelSpec, Spec},
 };
 use specimen_foundation::folders::DATA_VARIABLE;
-use specimen_hub::{Places, places::Given};
 use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 
 use crate::spec_args::data_root;

@@ -5,9 +5,8 @@ use std::{
     rc::Rc,
 };
 
-use specimen_catalog::{Ability, Family, Target, entry};
+use specimen_catalog::{Ability, Family, Target, entry, hub::places::Given};
 use specimen_foundation::names::edit_distance;
-use specimen_hub::places::Given;
 use specimen_weights::cuda_graph;
 use tch::{Device, Kind};
 

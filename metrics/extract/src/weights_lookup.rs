@@ -7,10 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use specimen_catalog::{Entry, entry::PublishedFile};
+pub use specimen_catalog::hub::{Places, digest::SOURCE_KEY};
+use specimen_catalog::{
+    Entry,
+    entry::PublishedFile,
+    hub::{Found as File, HubError, digest::check_published, places::convert_command},
+};
 use specimen_foundation::failure::{Failure, FailureKind};
-use specimen_hub::{Found as File, HubError, digest::check_published, places::convert_command};
-pub use specimen_hub::{Places, digest::SOURCE_KEY};
 use specimen_weights::{Checkpoint, LoadError};
 use tch::Device;
 

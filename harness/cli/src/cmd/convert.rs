@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use specimen_catalog::{ENTRIES, entry};
+use specimen_catalog::{ENTRIES, entry, hub::HubError};
 use specimen_convert::{Element, Limits, Options, Recipe, Report};
 use specimen_foundation::text::counted;
-use specimen_hub::HubError;
 use specimen_measure::error::MeasureError;
 
 use crate::{

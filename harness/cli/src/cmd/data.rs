@@ -9,14 +9,13 @@ mod verify_files;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use specimen_catalog::{Entry, entry};
+use specimen_catalog::{Entry, entry, hub::HubError};
 use specimen_datasets::{
     catalog::ENTRIES,
     data_root::DataRoot,
     manifest::{DataItem, ITEMS, Status},
 };
 use specimen_foundation::{folders::DATA_VARIABLE, names::suggestion};
-use specimen_hub::HubError;
 
 use crate::{
     args::Format,

@@ -2,8 +2,10 @@
 
 use clap::Args;
 use serde::Serialize;
-use specimen_catalog::entry;
-use specimen_hub::{Places, places::Found};
+use specimen_catalog::{
+    entry,
+    hub::{Places, places::Found},
+};
 use specimen_measure::{
     metrics::PairMetric, pair_protocol::PairProtocol, protocol::Protocol, protocol_head::Head,
 };

@@ -7,8 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use specimen_catalog::{Entry, Part, entry, entry::Origin, part::INDEX};
-use specimen_hub::{Found, HubError, Places, digest};
+use specimen_catalog::{
+    Entry, Part, entry,
+    entry::Origin,
+    hub::{Found, HubError, Places, digest},
+    part::INDEX,
+};
 use specimen_weights::{DigestCache, LoadError};
 
 use crate::seam::model_error::ModelError;

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use specimen_catalog::{Entry, Part, entry};
-use specimen_hub::Places;
+use specimen_catalog::{Entry, Part, entry, hub::Places};
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Device, Kind, Tensor};
 

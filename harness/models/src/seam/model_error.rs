@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use specimen_catalog::hub::HubError;
 use specimen_foundation::failure::{Failure, FailureKind};
-use specimen_hub::HubError;
 use specimen_weights::LoadError;
 
 /// A prompt or a request that a model cannot serve.

@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use specimen_catalog::hub::{Places, places::Given};
 use specimen_decode::{dist::TokenId, generation::Generation, tree::TokenTree};
-use specimen_hub::{Places, places::Given};
 use specimen_models::{
     catalog::{Made, OpenModel, open},
     families::chameleon::{

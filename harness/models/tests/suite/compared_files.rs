@@ -5,8 +5,8 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 use specimen_catalog::{
     entry,
     entry::{Origin, PublishedFile, published},
+    hub::Places,
 };
-use specimen_hub::Places;
 use specimen_models::files::published_files::compared;
 
 fn places(folder: &Path) -> Places {

@@ -3,9 +3,8 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use specimen_catalog::entry;
+use specimen_catalog::{entry, hub::Places};
 use specimen_decode::{dist::TokenId, generation::Generation, tree::TokenTree};
-use specimen_hub::Places;
 use specimen_models::{
     families::{
         emu3::{Emu3, Emu3Config, Emu3Names, Emu3Vq, Emu3VqConfig, Emu3Weights, VqNames, made},

@@ -4,8 +4,7 @@
 
 use std::sync::LazyLock;
 
-use specimen_catalog::entry;
-use specimen_hub::Places;
+use specimen_catalog::{entry, hub::Places};
 use specimen_models::{
     families::{
         chameleon::{Vqgan, VqganConfig, made as pictures},

@@ -3,13 +3,12 @@
 
 use std::{collections::BTreeMap, path::PathBuf, rc::Rc, sync::LazyLock};
 
-use specimen_catalog::Part;
+use specimen_catalog::{Part, hub::Places};
 use specimen_decode::{
     dist::TokenId,
     generation::Generation,
     tree::{NodeId, Proposal, TokenTree},
 };
-use specimen_hub::Places;
 use specimen_models::{
     families::{
         chameleon::{

@@ -3,9 +3,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use specimen_catalog::{Choice, Family, Part, entry, part::INDEX};
+use specimen_catalog::{Choice, Family, Part, entry, hub::Places, part::INDEX};
 use specimen_decode::{dist::TokenId, generation::Generation};
-use specimen_hub::Places;
 use specimen_models::{
     families::{
         chameleon,

@@ -1,9 +1,8 @@
 //! Real weights and images, or a loud skip.
 
-use specimen_catalog::entry;
+use specimen_catalog::{entry, hub::Places};
 use specimen_datasets::{data_root::DataRoot, mnist::Mnist};
 use specimen_decode::dist::TokenId;
-use specimen_hub::Places;
 use specimen_models::{
     families::igpt::{self, Palette},
     seam::loaded_model::LoadedModel,

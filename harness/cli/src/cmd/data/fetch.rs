@@ -4,7 +4,15 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use specimen_catalog::{Entry, entry, entry::PublishedFile};
+use specimen_catalog::{
+    Entry, entry,
+    entry::PublishedFile,
+    hub::{
+        Found, HubError, Settings,
+        digest::{Vouched, discard},
+        fetch::{Fetched, fetch as fetch_file},
+    },
+};
 use specimen_convert::{ConvertError, Limits, Options};
 use specimen_datasets::{
     data_root::DataRoot,
@@ -13,11 +21,6 @@ use specimen_datasets::{
 };
 use specimen_experiments::{estimate::Missing, parse::SpecText, prompts, spec::Spec};
 use specimen_foundation::names::suggestion;
-use specimen_hub::{
-    Found, HubError, Settings,
-    digest::{Vouched, discard},
-    fetch::{Fetched, fetch as fetch_file},
-};
 
 use crate::{
     args::Format,

@@ -6,18 +6,18 @@ use std::{
 };
 
 use anyhow::Context;
+use specimen_catalog::hub::{
+    HubError, Settings,
+    digest::compared_with_first,
+    fetch::fetch_address,
+    unpack::{unpack_file, unpack_folder},
+};
 use specimen_datasets::{
     data_root::DataRoot,
     error::DatasetError,
     manifest::{DataItem, Expected, Holds, Status},
 };
 use specimen_foundation::folders::DATA_VARIABLE;
-use specimen_hub::{
-    HubError, Settings,
-    digest::compared_with_first,
-    fetch::fetch_address,
-    unpack::{unpack_file, unpack_folder},
-};
 
 use crate::{cmd::byte_progress::ByteProgress, console::Console, exit::CliError};
 

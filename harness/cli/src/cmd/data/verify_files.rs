@@ -5,10 +5,10 @@ use std::path::Path;
 use specimen_catalog::{
     Entry,
     entry::{Origin, PublishedFile},
-};
-use specimen_hub::{
-    Found, HubError, Places,
-    digest::{Vouched, check_source, vouched},
+    hub::{
+        Found, HubError, Places,
+        digest::{Vouched, check_source, vouched},
+    },
 };
 
 use crate::{cmd::data::ItemLine, requirements};

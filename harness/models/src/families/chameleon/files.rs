@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use specimen_catalog::{Entry, Part};
-use specimen_hub::Places;
+use specimen_catalog::{Entry, Part, hub::Places};
 
 use crate::{
     files::published_files::{find_all, of_tensors},

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use specimen_hub::Places;
+use specimen_catalog::hub::Places;
 use specimen_weights::{Checkpoint, LoadError};
 use tch::{Device, Kind, Tensor};
 

@@ -1,6 +1,6 @@
 //! Emu3-Gen as a target: a caption in, picture codes with their structural tokens, a picture out.
 
-use specimen_hub::Places;
+use specimen_catalog::hub::Places;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 

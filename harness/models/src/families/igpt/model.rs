@@ -3,9 +3,8 @@
 
 use std::{path::Path, rc::Rc};
 
-use specimen_catalog::{Entry, entry};
+use specimen_catalog::{Entry, entry, hub::Places};
 use specimen_decode::{frontier::PictureRows, pipeline::Sampling};
-use specimen_hub::Places;
 use specimen_weights::{Checkpoint, LoadError};
 use tch::{Device, Kind, Tensor};
 

@@ -1,7 +1,7 @@
 //! Janus-Pro as a target: a caption in, 576 tokens, a picture of 384 by 384 pixels out.
 
+use specimen_catalog::hub::Places;
 use specimen_decode::frontier::PictureRows;
-use specimen_hub::Places;
 use specimen_weights::{LoadError, Scoped};
 use tch::{Device, Kind};
 

@@ -1,6 +1,6 @@
 //! Liquid as a target: a caption in, picture codes, a picture out.
 
-use specimen_hub::Places;
+use specimen_catalog::hub::Places;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 

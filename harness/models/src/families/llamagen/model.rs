@@ -3,9 +3,8 @@
 use specimen_decode::frontier::PictureRows;
 use std::{path::PathBuf, rc::Rc};
 
-use specimen_catalog::Entry;
+use specimen_catalog::{Entry, hub::Places};
 use specimen_foundation::folders::cache_folder;
-use specimen_hub::Places;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 

@@ -6,14 +6,16 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use specimen_catalog::entry::{Known, Origin, PublishedFile};
-use specimen_hub::{
-    HubError, Places, Settings,
-    digest::Vouched,
-    fetch::{Fetched, fetch, fetch_address},
+use specimen_catalog::{
+    entry::{Known, Origin, PublishedFile},
+    hub::{
+        HubError, Places, Settings,
+        digest::Vouched,
+        fetch::{Fetched, fetch, fetch_address},
+    },
 };
 
-use crate::server::{COMMIT, Served, Server};
+use crate::hub::server::{COMMIT, Served, Server};
 
 pub(crate) struct Desk {
     pub(crate) server: Server,

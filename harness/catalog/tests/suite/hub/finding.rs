@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use specimen_catalog::{entry, entry::PublishedFile, part::INDEX};
-use specimen_hub::{Found, Places};
+use specimen_catalog::{
+    entry,
+    entry::PublishedFile,
+    hub::{Found, Places},
+    part::INDEX,
+};
 
 fn touch(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

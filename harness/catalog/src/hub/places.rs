@@ -9,18 +9,18 @@ use std::{
 };
 
 use serde::Deserialize;
-use specimen_catalog::{
-    Choice, Entry, Part,
-    entry::{Origin, PublishedFile},
-    part::INDEX,
-};
 use specimen_foundation::folders::{
     cache_folder_by, data_folder, hub_cache_folder, user_cache_folder, variable,
 };
 
 use crate::{
-    cache::{HubCache, MAIN},
-    digest::is_digest,
+    Choice, Entry, Part,
+    entry::{Origin, PublishedFile},
+    hub::{
+        cache::{HubCache, MAIN},
+        digest::is_digest,
+    },
+    part::INDEX,
 };
 
 /// Folder of weights below a folder of this program.

@@ -12,11 +12,12 @@ use std::{
 use serde::Deserialize;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
-use specimen_catalog::entry::{Origin, PublishedFile};
 use specimen_foundation::bounded_read::read_text;
-use specimen_record::write_atomic;
 
-use crate::{HubError, Places};
+use crate::{
+    entry::{Origin, PublishedFile},
+    hub::{HubError, Places, cache::write_small},
+};
 
 /// Folder of the digests of what was seen, below the first folder of this program.
 const SEEN: &str = "first-seen";
@@ -163,7 +164,7 @@ pub fn compared_with_first(path: &Path, source: &str, folder: Option<&Path>) -> 
         Ok(text) => text.split_whitespace().next().unwrap_or_default().to_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // Data that many share may be read-only: then there is nothing to compare with next time either.
-            let _ = write_atomic(&note, format!("{found}  {source}\n").as_bytes());
+            let _ = write_small(&note, format!("{found}  {source}\n").as_bytes());
             return Ok(Vouched::Nobody(found));
         }
         Err(error) => return Err(HubError::io(&note, "cannot read it")(error)),

@@ -9,7 +9,7 @@ use std::{
 
 use zip::{ZipArchive, result::ZipError};
 
-use crate::HubError;
+use crate::hub::HubError;
 
 /// The largest file that is taken out of an archive, in bytes; the largest of COCO's is a tenth of it.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;

@@ -2,10 +2,12 @@
 
 use std::{io, path::PathBuf};
 
-use specimen_catalog::entry::{PublishedFile, UnknownName};
 use specimen_foundation::failure::{Failure, FailureKind};
 
-use crate::Places;
+use crate::{
+    entry::{PublishedFile, UnknownName},
+    hub::Places,
+};
 
 /// What kept a file from being fetched or found.
 #[derive(Debug, thiserror::Error)]
@@ -13,9 +15,6 @@ pub enum HubError {
     /// The catalog has no such name.
     #[error(transparent)]
     Unknown(#[from] UnknownName),
-    /// A small file that cannot be written.
-    #[error(transparent)]
-    Unwritten(#[from] specimen_record::RecordError),
     /// Nothing may be fetched, and something is missing.
     #[error("{file}: not on this machine, and nothing may be fetched: unset {variable}, or {remedy}")]
     Offline {
@@ -142,9 +141,7 @@ impl Failure for HubError {
         match self {
             Self::Unknown(error) => error.kind(),
             Self::Unfetched { source, .. } => source.kind(),
-            Self::Unwritten(_) | Self::Answer { .. } | Self::BrokenOff { .. } | Self::Io { .. } => {
-                Some(FailureKind::Environment)
-            }
+            Self::Answer { .. } | Self::BrokenOff { .. } | Self::Io { .. } => Some(FailureKind::Environment),
             Self::Offline { .. }
             | Self::ByHand { .. }
             | Self::Denied { .. }

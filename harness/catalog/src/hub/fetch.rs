@@ -7,15 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use specimen_catalog::entry::{Origin, PublishedFile};
-
 use specimen_foundation::bounded_read::read_text;
 
 use crate::{
-    HubError, Places, Settings,
-    cache::HubCache,
-    digest::{self, Vouched},
-    request::{Answer, Client},
+    entry::{Origin, PublishedFile},
+    hub::{
+        HubError, Places, Settings,
+        cache::HubCache,
+        digest::{self, Vouched},
+        request::{Answer, Client},
+    },
 };
 
 /// How far a file is.

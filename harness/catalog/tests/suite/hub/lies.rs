@@ -8,14 +8,16 @@ use std::{
 };
 
 use sha1::{Digest, Sha1};
-use specimen_catalog::entry::{Known, Origin, PublishedFile};
-use specimen_hub::{
-    Settings,
-    digest::Vouched,
-    fetch::{Fetched, fetch_address},
+use specimen_catalog::{
+    entry::{Known, Origin, PublishedFile},
+    hub::{
+        Settings,
+        digest::Vouched,
+        fetch::{Fetched, fetch_address},
+    },
 };
 
-use crate::{
+use crate::hub::{
     fetching::{CONTENT, Desk, NAME, URL, bytes, hub_file, sha256},
     server::{COMMIT, Served},
 };
@@ -156,7 +158,7 @@ fn a_known_size_bounds_what_is_written() {
     desk.server.put("/models/net.pth", endless);
     let file = PublishedFile { n_bytes: Known::Is(10), sha256: Known::Unknown, ..desk.url_file("") };
     let mut most = 0;
-    let error = specimen_hub::fetch::fetch(&file, &desk.places(), &desk.settings, &mut |progress| {
+    let error = specimen_catalog::hub::fetch::fetch(&file, &desk.places(), &desk.settings, &mut |progress| {
         most = most.max(progress.n_done);
     });
     let error = error.unwrap_err().to_string();

@@ -7,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use specimen_record::write_atomic;
+use specimen_foundation::whole_file::write_whole;
 
-use crate::HubError;
+use crate::hub::HubError;
 
 /// Bytes of a reference to a commit, at most; a commit has 40.
 const MAX_REFERENCE_BYTES: u64 = 1 << 10;
@@ -83,10 +83,17 @@ impl HubCache {
             .map_err(HubError::io(&link, "cannot link it"))?;
         if revision != commit {
             let named = self.folder.join("refs").join(revision);
-            write_atomic(&named, commit.as_bytes())?;
+            write_small(&named, commit.as_bytes())?;
         }
         Ok(link)
     }
+}
+
+/// Writes a small file whole, and the folders above it.
+pub(crate) fn write_small(path: &Path, bytes: &[u8]) -> Result<(), HubError> {
+    let folder = path.parent().expect("a file is in a folder");
+    fs::create_dir_all(folder).map_err(HubError::io(folder, "cannot make the folder"))?;
+    write_whole(path, bytes).map_err(HubError::io(path, "cannot write it"))
 }
 
 /// The commit that a reference names, if it is one.

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use ureq::{Agent, http::Response};
 
-use crate::{HubError, Settings};
+use crate::hub::{HubError, Settings};
 
 /// An answer: its head, and a body to read from.
 pub(crate) struct Answer {

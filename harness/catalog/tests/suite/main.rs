@@ -1,0 +1,3 @@
+//! Published files, found and fetched.
+
+mod hub;
