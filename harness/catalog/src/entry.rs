@@ -4,13 +4,13 @@
 use std::{fmt, sync::LazyLock};
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
-use specimen_convert::Recipe;
 use specimen_foundation::{
     failure::{Failure, FailureKind},
     names,
 };
 
 use crate::{
+    convert::Recipe,
     part::Part,
     target::{Head, STANDARD, Target},
 };

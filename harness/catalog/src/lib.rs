@@ -2,10 +2,12 @@
 //! sizes, what a model can lend a method, its files, the ways they can be on a disk, licence and memory; one in `metrics/`
 //! says what a metric is, what it needs and which values are better; a BibTeX entry in `citations/` is a work to cite.
 //!
-//! Specs and plans ask it what a model can do, [`hub`] finds and fetches the files that it names, the models are built
-//! from its sizes. Knows no tensor and no network; nothing but [`hub`] reads a file at run time.
+//! Specs and plans ask it what a model can do, [`hub`] finds and fetches the files that it names, [`convert`] makes
+//! safetensors of them, the models are built from its sizes. Knows no network; nothing but [`hub`] and [`convert`] reads
+//! a file at run time.
 
 pub mod citation;
+pub mod convert;
 pub mod entry;
 pub mod hub;
 pub mod memory;

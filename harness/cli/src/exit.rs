@@ -2,8 +2,7 @@
 
 use std::error::Error;
 
-use specimen_catalog::{citation::UnknownWork, entry::UnknownName, hub::HubError};
-use specimen_convert::ConvertError;
+use specimen_catalog::{citation::UnknownWork, convert::ConvertError, entry::UnknownName, hub::HubError};
 use specimen_datasets::DatasetError;
 use specimen_experiments::error::{PlanError, SpecError};
 use specimen_foundation::failure::{Failure, FailureKind};

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use specimen_convert::{Cache, Limits, Source};
+use specimen_catalog::convert::{Cache, Limits, Source};
 use specimen_fuzz::{archive, with_file};
 
 fn read(path: &Path) {

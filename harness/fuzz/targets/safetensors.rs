@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use specimen_convert::{Limits, Source};
+use specimen_catalog::convert::{Limits, Source};
 use specimen_fuzz::with_file;
 
 fuzz_target!(|bytes: &[u8]| {

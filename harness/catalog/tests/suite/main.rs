@@ -1,3 +1,4 @@
-//! Published files, found and fetched.
+//! Published files: found, fetched, converted.
 
+mod convert;
 mod hub;

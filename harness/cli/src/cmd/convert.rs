@@ -5,8 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use specimen_catalog::{ENTRIES, entry, hub::HubError};
-use specimen_convert::{Element, Limits, Options, Recipe, Report};
+use specimen_catalog::{
+    ENTRIES,
+    convert::{Element, Limits, Options, Recipe, Report},
+    entry,
+    hub::HubError,
+};
 use specimen_foundation::text::counted;
 use specimen_measure::error::MeasureError;
 
@@ -118,9 +122,9 @@ pub(crate) fn converted(
     output: &Path,
     options: &Options<'_>,
     console: &Console,
-) -> Result<Report, specimen_convert::ConvertError> {
+) -> Result<Report, specimen_catalog::convert::ConvertError> {
     let mut shown = ByteProgress::new(console, format!("converting to {}", output.display()));
-    let report = specimen_convert::convert(input, output, options, &mut |progress| {
+    let report = specimen_catalog::convert::convert(input, output, options, &mut |progress| {
         shown.reached(progress.n_done, Some(progress.n_total));
     })?;
     for path in &report.removed {

@@ -14,7 +14,7 @@ use std::{
 use crate::support::{Desk, Ran, spec, workspace};
 
 fn fixture(name: &str) -> String {
-    workspace("harness/convert/tests/fixtures").join(name).to_str().unwrap().to_owned()
+    workspace("harness/catalog/tests/fixtures").join(name).to_str().unwrap().to_owned()
 }
 
 /// Names and shapes in a safetensors file.

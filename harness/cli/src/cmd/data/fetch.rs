@@ -5,7 +5,9 @@ use std::{collections::BTreeSet, path::PathBuf};
 use clap::Args;
 use serde::Serialize;
 use specimen_catalog::{
-    Entry, entry,
+    Entry,
+    convert::{ConvertError, Limits, Options},
+    entry,
     entry::PublishedFile,
     hub::{
         Found, HubError, Settings,
@@ -13,7 +15,6 @@ use specimen_catalog::{
         fetch::{Fetched, fetch as fetch_file},
     },
 };
-use specimen_convert::{ConvertError, Limits, Options};
 use specimen_datasets::{
     data_root::DataRoot,
     error::DatasetError,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::Element;
+use crate::convert::Element;
 
 /// A storage: a range of bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

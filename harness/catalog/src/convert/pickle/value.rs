@@ -1,7 +1,7 @@
 //! What a pickle builds: values in one heap and point to one another by number, so that sharing and cycles
 //! cost nothing and dropping them recurses nowhere.
 
-use crate::Element;
+use crate::convert::Element;
 
 use super::globals::Global;
 

@@ -1,6 +1,6 @@
 //! Files that PyTorch wrote, in every format: the same names, elements, shapes and bytes come out.
 
-use crate::{
+use crate::convert::{
     archive::Archive,
     pickle_writer::Pickle,
     support::{convert, expected, fixture, plain},

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, path::Path};
 
 use safetensors::SafeTensors;
 use sha2::{Digest, Sha256};
-use specimen_convert::{
+use specimen_catalog::convert::{
     Element, Recipe,
-    convert::SOURCE_KEY,
+    conversion::SOURCE_KEY,
     recipe::{Names, Rule},
 };
 
-use crate::support::{convert, expected, fixture, plain, tensors};
+use crate::convert::support::{convert, expected, fixture, plain, tensors};
 
 const FLOATS: [(Element, &str); 4] = [
     (Element::F16, "float16"),
@@ -22,7 +22,7 @@ const FLOATS: [(Element, &str); 4] = [
 #[test]
 fn casts_are_those_of_pytorch() {
     for (element, name) in FLOATS {
-        let options = specimen_convert::Options { dtype: Some(element), ..plain() };
+        let options = specimen_catalog::convert::Options { dtype: Some(element), ..plain() };
         for file in ["cast.pt", "cast64.pt"] {
             let found = convert(&fixture(file), &options).unwrap().1;
             assert_eq!(found, expected(&format!("{file} as {name}")), "{file} as {name}");
@@ -33,7 +33,7 @@ fn casts_are_those_of_pytorch() {
         }
         assert_eq!(found["int32"], expected("flat.pt")["int32"]);
     }
-    let options = specimen_convert::Options { dtype: Some(Element::I32), ..plain() };
+    let options = specimen_catalog::convert::Options { dtype: Some(Element::I32), ..plain() };
     let error = convert(&fixture("flat.pt"), &options).unwrap_err().to_string();
     assert!(error.contains("expected a cast to F16, BF16, F32 or F64, found I32"), "{error}");
 }
@@ -42,8 +42,8 @@ fn casts_are_those_of_pytorch() {
 fn safetensors_can_be_cast_and_renamed_too() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("a.safetensors"), folder.path().join("b.safetensors"));
-    specimen_convert::convert(&fixture("flat.pt"), &first, &plain(), &mut |_| {}).unwrap();
-    let report = specimen_convert::convert(&first, &second, &plain(), &mut |_| {}).unwrap();
+    specimen_catalog::convert::convert(&fixture("flat.pt"), &first, &plain(), &mut |_| {}).unwrap();
+    let report = specimen_catalog::convert::convert(&first, &second, &plain(), &mut |_| {}).unwrap();
     assert_eq!((report.format, tensors(&second)), ("safetensors", expected("flat.pt")));
 }
 
@@ -52,7 +52,7 @@ fn a_file_says_what_it_was_made_from_and_reports_its_own_digest() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("new/folder/out.safetensors");
     let mut reported = Vec::new();
-    let report = specimen_convert::convert(&fixture("views.pt"), &to, &plain(), &mut |progress| {
+    let report = specimen_catalog::convert::convert(&fixture("views.pt"), &to, &plain(), &mut |progress| {
         reported.push(*progress)
     })
     .unwrap();
@@ -79,7 +79,7 @@ fn a_file_says_what_it_was_made_from_and_reports_its_own_digest() {
 fn every_tensor_is_aligned_to_its_elements() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("out.safetensors");
-    specimen_convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap();
+    specimen_catalog::convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap();
     let bytes = std::fs::read(&to).unwrap();
     let (n_header, header) = SafeTensors::read_metadata(&bytes).unwrap();
     for (name, info) in header.tensors() {
@@ -107,7 +107,7 @@ fn a_recipe_renames_cuts_and_leaves_out() {
             rule("norm.*", Names::One("stats.*".to_owned())),
         ],
     };
-    let options = specimen_convert::Options { recipe: Some(&recipe), ..plain() };
+    let options = specimen_catalog::convert::Options { recipe: Some(&recipe), ..plain() };
     let (report, found) = convert(&fixture("state_dict.bin"), &options).unwrap();
     let whole = expected("state_dict.bin");
     assert_eq!(report.dropped, ["norm.num_batches_tracked", "scale"]);
@@ -123,10 +123,11 @@ fn a_place_that_cannot_be_written_is_named_and_an_old_file_survives_a_failure() 
     let file = folder.path().join("file");
     std::fs::write(&file, "old").unwrap();
     let to = file.join("out.safetensors");
-    let error = specimen_convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap_err();
+    let error =
+        specimen_catalog::convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("out.safetensors: cannot write it"), "{error}");
-    specimen_convert::convert(Path::new("nowhere.pt"), &file, &plain(), &mut |_| {}).unwrap_err();
-    specimen_convert::convert(&fixture("make.py"), &file, &plain(), &mut |_| {}).unwrap_err();
+    specimen_catalog::convert::convert(Path::new("nowhere.pt"), &file, &plain(), &mut |_| {}).unwrap_err();
+    specimen_catalog::convert::convert(&fixture("make.py"), &file, &plain(), &mut |_| {}).unwrap_err();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
 }
 
@@ -141,7 +142,8 @@ fn what_a_killed_conversion_left_is_removed_by_the_next_one_into_the_folder_and_
     let running = std::fs::File::open(path(".convert-running.partial")).unwrap();
     running.lock().unwrap();
     let to = path("out.safetensors");
-    let convert = || specimen_convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap();
+    let convert =
+        || specimen_catalog::convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap();
     assert_eq!(convert().removed, [path(".convert-killed.partial")]);
     drop(running);
     assert_eq!(convert().removed, [path(".convert-running.partial")]);

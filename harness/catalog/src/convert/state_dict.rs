@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
+use crate::convert::{
     Limits,
     format::Opening,
     pickle::{Heap, Id, Node, TensorNode},

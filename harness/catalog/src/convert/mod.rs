@@ -2,14 +2,14 @@
 //! Lightning checkpoints, shards with an index, and safetensors themselves.
 //!
 //! Nothing in a file is ever run: [`pickle`] builds tensors and plain containers and refuses everything else. Read in
-//! this order: [`mod@convert`] (the one verb), [`source`] (a file opened, its tensors named), `format` (one file each
+//! this order: [`conversion`] (the one verb), [`source`] (a file opened, its tensors named), `format` (one file each
 //! container), [`pickle`] (the interpreter), [`tensor`] (a view of a storage), [`recipe`] (names of one model to those of
 //! another), `write` and `partial` (the safetensors file). Untrusted input: every size is checked against the file and the [`Limits`].
 //!
 //! A tensor is never lost in silence: what has no name in a safetensors file is in [`Report::dropped`], and a tensor whose
 //! values are not those that are stored (PyTorch's conjugate and negative bits) is refused.
 
-pub mod convert;
+pub mod conversion;
 pub mod recipe;
 pub mod source;
 
@@ -26,7 +26,7 @@ pub mod pickle;
 pub mod tensor;
 mod zip;
 
-pub use convert::{Options, Progress, Report, convert};
+pub use conversion::{Options, Progress, Report, convert};
 pub use element::Element;
 pub use error::ConvertError;
 pub use limits::Limits;

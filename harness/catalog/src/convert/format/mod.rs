@@ -7,7 +7,7 @@ mod torch_zip;
 
 use std::{collections::BTreeMap, path::Path};
 
-use crate::{
+use crate::convert::{
     Limits,
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,

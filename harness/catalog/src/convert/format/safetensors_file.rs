@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use safetensors::SafeTensors;
 
-use crate::{
+use crate::convert::{
     Element,
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,

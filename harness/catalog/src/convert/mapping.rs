@@ -7,7 +7,7 @@ use std::{
 
 use memmap2::Mmap;
 
-use crate::error::ConvertError;
+use crate::convert::error::ConvertError;
 
 /// A file's bytes. Pages come from disk when they are looked at and can be given up again, so a file larger than memory
 /// can be mapped.

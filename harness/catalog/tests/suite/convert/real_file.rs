@@ -1,12 +1,12 @@
 //! The real published file of FID's Inception network, cut off after 818,371 of its bytes: its header is whole, so every
 //! name and shape can be read from it, and it must be refused for what it lacks.
 
-use specimen_convert::{
+use specimen_catalog::convert::{
     Limits,
     pickle::{self, Dialect, Node},
 };
 
-use crate::support::{convert, plain};
+use crate::convert::support::{convert, plain};
 
 const FILE: &str = "weights/pt_inception-2015-12-05-6726825d.TRUNCATED.pth";
 const KEYS: &str = "weights/fid_inception_statedict_keys.json";

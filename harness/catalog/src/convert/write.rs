@@ -6,7 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{ConvertError, Element, Source, convert::Progress, partial, tensor, tensor::TensorView};
+use crate::convert::{
+    ConvertError, Element, Source, conversion::Progress, partial, tensor, tensor::TensorView,
+};
 
 /// What was written.
 pub(crate) struct Written {

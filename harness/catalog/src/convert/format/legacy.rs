@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
+use crate::convert::{
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,
     pickle::{self, Dialect, Heap, Id, Loaded, Node, StorageKey},

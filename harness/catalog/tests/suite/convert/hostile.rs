@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use specimen_convert::Limits;
+use specimen_catalog::convert::Limits;
 
-use crate::{
+use crate::convert::{
     archive::{Archive, crc32, stored},
     pickle_writer::Pickle,
     support::{convert, fixture, plain},
@@ -228,7 +228,7 @@ fn archives_with_two_pickles_or_more_bytes_at_their_end_are_refused() {
     }
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("a.safetensors");
-    specimen_convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap();
+    specimen_catalog::convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap();
     let longer = [std::fs::read(to).unwrap(), vec![0]].concat();
     refused("a.safetensors", &longer, &["a whole safetensors file"]);
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use safetensors::SafeTensors;
-use specimen_convert::{ConvertError, Limits, Options, Report};
+use specimen_catalog::convert::{ConvertError, Limits, Options, Report};
 
 /// Element in safetensors' words, shape, bytes.
 pub(crate) type Plain = (String, Vec<usize>, Vec<u8>);
@@ -39,7 +39,7 @@ pub(crate) fn convert(
 ) -> Result<(Report, BTreeMap<String, Plain>), ConvertError> {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("out.safetensors");
-    let converted = specimen_convert::convert(from, &to, options, &mut |_| {});
+    let converted = specimen_catalog::convert::convert(from, &to, options, &mut |_| {});
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, usize::from(converted.is_ok()), "{}", from.display());
     converted.map(|report| (report, tensors(&to)))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Element;
+use crate::convert::Element;
 
 use super::Wrong;
 

@@ -8,7 +8,7 @@ use std::{
 
 use serde::Deserialize;
 
-use crate::{ConvertError, tensor::TensorView};
+use crate::convert::{ConvertError, tensor::TensorView};
 
 /// What becomes of the tensors of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -185,7 +185,7 @@ fn fill(to: &str, found: &[&str]) -> String {
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
-    use crate::{Element, tensor::Storage};
+    use crate::convert::{Element, tensor::Storage};
 
     #[test]
     fn patterns_find_numbers_and_text() {

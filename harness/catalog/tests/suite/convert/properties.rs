@@ -1,7 +1,7 @@
 //! Any strided view that lies in its storage is read as the definition says; any damage to a file is an error or the
 //! same tensors, never a panic and never other shapes in silence.
 
-use crate::{
+use crate::convert::{
     archive::Archive,
     pickle_writer::Pickle,
     support::{convert, fixture, plain},

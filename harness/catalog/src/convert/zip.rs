@@ -15,7 +15,7 @@ use zip::{
     result::ZipError,
 };
 
-use crate::{
+use crate::convert::{
     Limits,
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,

@@ -8,7 +8,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use crate::{
+use crate::convert::{
     ConvertError, Limits,
     format::{self, Contents, Opening},
     mapping::Mapping,

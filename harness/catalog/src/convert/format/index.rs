@@ -8,7 +8,7 @@ use std::{
 use serde::Deserialize;
 use specimen_foundation::plain_words::plain_words;
 
-use crate::{
+use crate::convert::{
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,
     tensor::TensorView,

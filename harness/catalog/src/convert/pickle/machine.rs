@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Limits;
+use crate::convert::Limits;
 
 use super::{
     Fault, Wrong, globals,

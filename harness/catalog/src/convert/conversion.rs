@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{ConvertError, Element, Limits, Recipe, Source, recipe::Applied, write};
+use crate::convert::{ConvertError, Element, Limits, Recipe, Source, recipe::Applied, write};
 
 /// The note under which a file names the SHA-256 of the one file it was made from.
 pub const SOURCE_KEY: &str = "source_sha256";

@@ -1,6 +1,6 @@
 //! What the calls of a pickle come to: each known global with its arguments, without calling anything.
 
-use crate::Element;
+use crate::convert::Element;
 
 use super::{
     Wrong,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
+use crate::convert::{
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,
     pickle::{self, Dialect},
