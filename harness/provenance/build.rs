@@ -12,7 +12,7 @@ mod workspace;
 
 /// Files and folders below the root that decide what the program is. Folders of runs and of fuzzing are not among
 /// them: what is written there changes nothing.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 9] = [
     "Cargo.toml",
     "Cargo.lock",
     "datasets",
@@ -22,8 +22,6 @@ const SOURCES: [&str; 11] = [
     "results/papers",
     "results/record",
     "results/report",
-    "results/table",
-    "results/verdicts",
 ];
 /// What is no part of the program in a folder of a crate.
 const NO_SOURCES: [&str; 5] = ["tests", "examples", "benches", "target", "fuzz"];

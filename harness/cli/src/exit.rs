@@ -8,8 +8,7 @@ use specimen_experiments::error::{PlanError, SpecError};
 use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_measure::MeasureError;
 use specimen_record::RecordError;
-use specimen_report::ReportError;
-use specimen_verdicts::VerdictError;
+use specimen_report::{ReportError, verdicts::VerdictError};
 
 use {
     specimen_extract::{extractor::ExtractError, weights_lookup::LookupError},

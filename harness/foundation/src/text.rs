@@ -10,6 +10,18 @@ pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
 }
 
+/// A field of a CSV file as one line, which no spreadsheet takes for a formula: what begins like one and is no number
+/// gets an apostrophe before it.
+#[must_use]
+pub fn csv_field(text: &str) -> String {
+    let line = one_line(text);
+    let begins_like_one = line.trim_start().starts_with(['=', '+', '-', '@']);
+    match begins_like_one && line.trim().parse::<f64>().is_err() {
+        true => format!("'{line}"),
+        false => line,
+    }
+}
+
 /// The lines of a message with `separator` between them, trimmed, without empty ones.
 #[must_use]
 pub fn joined_lines(text: &str, separator: &str) -> String {
@@ -49,6 +61,16 @@ mod tests {
     #[test]
     fn nothing_steers_a_terminal_or_turns_a_line_around() {
         assert_eq!(one_line("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e\u{2028}f"), "a [2Jb  c d e f");
+    }
+
+    #[test]
+    fn formulas_are_defused_and_numbers_are_not() {
+        for text in ["=1+1", "+cmd", "-cmd", "@sum", " =1+1", "\t=1", "-1+1"] {
+            assert!(csv_field(text).starts_with('\''), "{text}");
+        }
+        for text in ["-0.5", "+3", "1e-3", "plain", "a=b", "", "— none"] {
+            assert_eq!(csv_field(text), text);
+        }
     }
 
     #[test]

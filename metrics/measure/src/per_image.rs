@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use specimen_table::csv_field;
+use specimen_foundation::text::csv_field;
 
 use crate::error::MeasureError;
 use crate::metrics::{PictureScore, clip_score};

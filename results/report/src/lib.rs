@@ -1,9 +1,10 @@
 //! From a run to what a paper needs: a table (Markdown, CSV, LaTeX, HTML, terminal), figures (SVG, PDF, PNG, CSV), the grid of
 //! images (PNG), and all of it as one page (HTML). Reports show what summary and rows hold and compute no
-//! statistics but p values. This is the only crate with polars and plotters.
+//! statistics but p values; verdicts compare a run with papers, a baseline or another run. This is the only crate with polars and plotters.
 //!
-//! `tables` says what is shown of a cell, `drawing` draws, `figures` has one file a figure, `images` the images of a
-//! run, `page` the HTML page, `records` the images of several runs as one data frame.
+//! `table` lays one table out, `tables` says what is shown of a cell, `drawing` draws, `figures` has one file a figure, `images` the images of a
+//! run, `page` the HTML page, `records` the images of several runs as one data frame,
+//! [`verdicts`] what a run means compared with something else.
 
 mod drawing;
 mod error;
@@ -12,7 +13,9 @@ mod images;
 mod page;
 mod records;
 mod report;
+pub mod table;
 mod tables;
+pub mod verdicts;
 
 pub use drawing::figure::{DrawnFigure, Style};
 pub use error::ReportError;

@@ -4,19 +4,19 @@
 use std::path::{Path, PathBuf};
 
 use specimen_record::{DiagnosticFile, RunDir, Summary, read_document, write_atomic};
-use specimen_table::Table;
 
-use crate::ReportError;
-use crate::drawing::figure::{DrawnFigure, Style};
-use crate::figures::breakdown::BREAKDOWN;
-use crate::figures::diagnostics::DIAGNOSTIC_FIGURES;
-use crate::figures::pareto::Quality;
-use crate::figures::{Besides, NamedFigure, figures};
-use crate::images::by_prompt::ImagesByPrompt;
-use crate::images::grid::Grid;
-use crate::page::{MOST_ROWS, page};
-use crate::records::breakdown::{Breakdown, PromptFact, breakdown_csv, breakdown_table, breakdowns};
-use crate::tables::table::{table_csv, table_of};
+use crate::{
+    ReportError,
+    drawing::figure::{DrawnFigure, Style},
+    figures::{
+        Besides, NamedFigure, breakdown::BREAKDOWN, diagnostics::DIAGNOSTIC_FIGURES, figures, pareto::Quality,
+    },
+    images::{by_prompt::ImagesByPrompt, grid::Grid},
+    page::{MOST_ROWS, page},
+    records::breakdown::{Breakdown, PromptFact, breakdown_csv, breakdown_table, breakdowns},
+    table::Table,
+    tables::table::{table_csv, table_of},
+};
 
 /// What a report shows.
 #[derive(Clone, Debug, PartialEq)]

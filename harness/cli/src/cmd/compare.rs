@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, builder::PossibleValuesParser};
 use specimen_record::{Mix, Part, RunDir};
-use specimen_verdicts::{
+use specimen_report::verdicts::{
     compare::{
         cell_pair::cell_pair,
         comparison::{Options, compare as compare_values},
@@ -57,7 +57,7 @@ pub enum Layout {
 
 impl Layout {
     /// Lays a table out.
-    pub(crate) fn of(self, table: &specimen_table::Table) -> String {
+    pub(crate) fn of(self, table: &specimen_report::table::Table) -> String {
         match self {
             Self::Terminal => table.text(table_width()),
             Self::Markdown => table.markdown(),

@@ -8,13 +8,15 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use specimen_record::{Manifest, Part, RunDir, Summary, WeightsDigest, read_document};
-use specimen_report::ReportError;
-use specimen_verdicts::gate::{
-    baseline::Baseline,
-    check::{Gate, check},
-    rules::Rules,
-    show::{refused_junit, refused_markdown},
-    starter::starter_rules,
+use specimen_report::{
+    ReportError,
+    verdicts::gate::{
+        baseline::Baseline,
+        check::{Gate, check},
+        rules::Rules,
+        show::{refused_junit, refused_markdown},
+        starter::starter_rules,
+    },
 };
 
 use crate::{

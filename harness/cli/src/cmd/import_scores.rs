@@ -6,6 +6,7 @@ use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use specimen_catalog::METRICS;
 use specimen_record::{MetricFile, RunDir};
+use specimen_report::table::{Column, Entry, Table, column_decimals, with_interval};
 use specimen_runner::{
     driver::{
         events::DriverEvent,
@@ -13,7 +14,6 @@ use specimen_runner::{
     },
     process::stop_request::StopRequest,
 };
-use specimen_table::{Column, Entry, Table, column_decimals, with_interval};
 
 use crate::{
     args::Format,

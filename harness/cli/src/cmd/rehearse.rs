@@ -22,6 +22,7 @@ use specimen_experiments::{
 };
 use specimen_foundation::{failure::FailureKind, text::counted};
 use specimen_record::{Manifest, Record, RunDir, Status, free_bytes, read_document, read_rows};
+use specimen_report::verdicts::reproduce::decidable::{Outlook, prospects};
 use specimen_runner::{
     diagnostics::look,
     error::RunError,
@@ -30,7 +31,6 @@ use specimen_runner::{
     process::stop_request::StopRequest,
     score::{CellImages, Scorer},
 };
-use specimen_verdicts::reproduce::decidable::{Outlook, prospects};
 use specimen_weights::out_of_memory::in_units;
 
 use self::stand_ins::StandIn;

@@ -6,10 +6,10 @@ use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use specimen_record::{Part, RunDir, Summary, read_document, sweep_unfinished};
 use specimen_report::{
-    Options, Outcome, PromptFact, Quality, ReportError, Style, breakdown_tables, draw, n_drawn, table_of,
+    Options, Outcome, PromptFact, Quality, ReportError, Style, breakdown_tables, draw, n_drawn, table::Table,
+    table_of,
 };
 use specimen_summary::{cost_table::CostTable, projection::project};
-use specimen_table::Table;
 
 use crate::{
     args::Format,
@@ -187,7 +187,7 @@ struct FigureFiles {
 /// Prints the ablation of each run that has one.
 fn show_ablations(summaries: &[Summary], unverified: &Unverified, console: &Console) -> anyhow::Result<()> {
     for summary in summaries {
-        match specimen_verdicts::ablation::ablation(summary) {
+        match specimen_report::verdicts::ablation::ablation(summary) {
             Some(table) => unverified.answer(&table.text(table_width()))?,
             None => console.warn(format!(
                 "run {}: its cells have the same settings, so there is no ablation",

@@ -11,13 +11,15 @@ use clap::Args;
 use serde_json::json;
 use specimen_experiments::parse::SpecText;
 use specimen_record::{Part, RunDir, write_atomic};
-use specimen_table::{Block, Column, Table, html_page};
-use specimen_verdicts::{
-    reproduce::{
-        paper::{Paper, PaperTable, spec_named},
-        reproduction::{Reproduction, reproduce as set_beside},
+use specimen_report::{
+    table::{Block, Column, Table, html_page},
+    verdicts::{
+        reproduce::{
+            paper::{Paper, PaperTable, spec_named},
+            reproduction::{Reproduction, reproduce as set_beside},
+        },
+        values::RunValues,
     },
-    values::RunValues,
 };
 
 use crate::{
@@ -186,7 +188,8 @@ fn list(args: &ReproduceArgs, console: &Console) -> anyhow::Result<()> {
     let mut shown = Table { id: "papers".to_owned(), ..Table::default() };
     shown.rows = vec![Vec::new(); rows().count()];
     let mut column = |name: &str, of: &dyn Fn(&Paper, &PaperTable) -> String| {
-        let entries = rows().map(|(paper, table)| specimen_table::Entry::plain(&of(paper, table))).collect();
+        let entries =
+            rows().map(|(paper, table)| specimen_report::table::Entry::plain(&of(paper, table))).collect();
         shown.push(Column::text(name), entries);
     };
     column("table", &|paper, table| format!("{}:{}", paper.id, table.id));

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use specimen_experiments::spec::MetricSpec;
 use specimen_record::{MetricFile, RunDir};
+use specimen_report::table::{Column, Entry, Table, column_decimals, with_interval};
 use specimen_runner::{
     cell_pairs::{CellPairs, compare_cells},
     process::stop_request::StopRequest,
 };
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
-use specimen_table::{Column, Entry, Table, column_decimals, with_interval};
 
 use crate::{
     args::Format,

@@ -11,7 +11,7 @@ use specimen_experiments::{
     spec::{Cell, DatasetSpec, Spec},
 };
 use specimen_record::{Manifest, RunDir, read_document, write_atomic};
-use specimen_verdicts::{VerdictError, tune::tuning::Tuning, values::RunValues};
+use specimen_report::verdicts::{VerdictError, tune::tuning::Tuning, values::RunValues};
 
 use crate::{
     args::Format,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use specimen_verdicts::reproduce::paper::Paper;
+use specimen_report::verdicts::reproduce::paper::Paper;
 
 use crate::table;
 

@@ -6,13 +6,14 @@ use plotters::style::TextStyle;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use specimen_record::Guarantee;
 
+use specimen_foundation::text::one_line;
+
 use crate::drawing::families::FamilyStyle;
 use crate::drawing::figure::{Drawn, EDGE, NOTE};
 use crate::drawing::font::{FAMILY, SIZE_PER_EM, width, wrap};
 use crate::drawing::labels::Rect;
 use crate::drawing::palette::GREY;
-use specimen_foundation::text::one_line;
-use specimen_table::fixed;
+use crate::table::fixed;
 
 /// Half the width of a symbol.
 pub(crate) const RADIUS: i32 = 7;

@@ -9,8 +9,8 @@ use crate::drawing::families::{FAMILIES, style, words};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::drawing::palette::series_color;
 use crate::figures::setting_lines::curve;
+use crate::table::CsvText;
 use crate::tables::conditions::conditions;
-use specimen_table::CsvText;
 
 /// Most lines of one panel; with more, each family has a panel of its own.
 const MOST_TOGETHER: usize = 8;

@@ -8,8 +8,8 @@ use crate::drawing::charts::curves::{CurvePanel, CurvePoint, Curves};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::diagnostics::ByCell;
 use crate::figures::setting_lines::curve;
+use crate::table::CsvText;
 use crate::tables::conditions::conditions_of;
-use specimen_table::CsvText;
 
 /// Bins with fewer candidates have no mark: their share says little.
 const LEAST: u64 = 20;

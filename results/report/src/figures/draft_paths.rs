@@ -7,8 +7,8 @@ use crate::drawing::charts::histograms::{Histogram, Histograms};
 use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::diagnostics::ByCell;
+use crate::table::CsvText;
 use crate::tables::conditions::conditions_of;
-use specimen_table::CsvText;
 
 /// The similarity above which VVS counts trees: three quarters of them on LlamaGen (its supplement, section 3).
 const ALIKE: f64 = 0.7;

@@ -8,8 +8,8 @@ use crate::drawing::charts::heat_maps::{HeatMap, HeatMaps};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::diagnostics::ByCell;
 use crate::figures::feature_rows::{images_of_cells, range};
+use crate::table::CsvText;
 use crate::tables::conditions::conditions_of;
-use specimen_table::CsvText;
 
 /// The most images that are drawn; all are in the data.
 const MOST_DRAWN: usize = 2;

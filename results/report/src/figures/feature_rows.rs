@@ -8,8 +8,8 @@ use crate::ReportError;
 use crate::drawing::charts::heat_maps::{HeatMap, HeatMaps};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::diagnostics::ByCell;
+use crate::table::CsvText;
 use crate::tables::conditions::conditions_of;
-use specimen_table::CsvText;
 
 /// Cosines of every image that was looked at, cell by cell.
 pub(crate) struct FeatureMaps<'d> {

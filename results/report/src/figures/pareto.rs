@@ -4,6 +4,8 @@
 use specimen_foundation::names::known_names;
 use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Summary, VsBaseline};
 
+use specimen_stats::rounding::is_equal;
+
 use crate::ReportError;
 use crate::drawing::charts::scatter::{Dot, Scatter};
 use crate::drawing::families::{FamilyStyle, style_of};
@@ -11,12 +13,11 @@ use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::hypervolume::{Trade, hypervolume};
 use crate::figures::reasons::by_reason;
 use crate::figures::setting_lines::{lines, place};
+use crate::table::CsvText;
+use crate::table::fixed;
 use crate::tables::conditions::{baselines, conditions};
 use crate::tables::frame::guarantee;
 use crate::tables::ranking::missing_items;
-use specimen_stats::rounding::is_equal;
-use specimen_table::CsvText;
-use specimen_table::fixed;
 
 /// The quantity on the vertical axis.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use crate::ReportError;
 use crate::drawing::charts::stacked_bars::{StackedBar, StackedBars};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::reasons::by_reason;
+use crate::table::CsvText;
 use crate::tables::conditions::conditions;
-use specimen_table::CsvText;
 
 /// Phases of a step in the order in which they are stacked.
 pub(crate) const PHASES: [&str; 6] =

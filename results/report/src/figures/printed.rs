@@ -4,12 +4,12 @@
 use plotters::coord::Shift;
 use plotters::prelude::{DrawingArea, DrawingBackend};
 use specimen_record::Summary;
-use specimen_table::CsvText;
 
 use crate::ReportError;
 use crate::drawing::charts::scatter::{Dot, Scatter};
 use crate::drawing::families::style_of;
 use crate::drawing::figure::{Drawing, Drawn, DrawnFigure, Figure, Style, Words};
+use crate::table::CsvText;
 use crate::tables::conditions::conditions;
 
 /// Space between the two planes.

@@ -7,8 +7,8 @@ use crate::ReportError;
 use crate::drawing::charts::stacked_bars::{StackedBar, StackedBars};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::reasons::by_reason;
+use crate::table::CsvText;
 use crate::tables::conditions::conditions;
-use specimen_table::CsvText;
 
 /// The speedups of every cell that has a projection.
 pub(crate) struct Projected {

@@ -11,9 +11,9 @@ use crate::drawing::charts::curves::{Curve, CurvePanel, Curves, spans_a_log_axis
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::drawing::palette::series_color;
 use crate::figures::pareto::{POINT_COLUMNS, Pareto, Point};
+use crate::table::CsvText;
 use crate::tables::conditions::conditions;
 use crate::tables::settings::{Settings, common_name, file_part, parameter, settings};
-use specimen_table::CsvText;
 
 /// Fewest values that make a sweep of cells that someone wrote out; of the axes of a spec, which ask for one, two do.
 const FEWEST: usize = 3;

@@ -8,9 +8,9 @@ use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::reasons::by_reason;
 use crate::figures::setting_lines::{Line, lines, place};
+use crate::table::CsvText;
 use crate::tables::conditions::conditions;
 use crate::tables::frame::guarantee;
-use specimen_table::CsvText;
 
 /// One point a cell.
 pub(crate) struct TvdSpent {

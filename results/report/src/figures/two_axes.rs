@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use specimen_record::{CellSummary, Summary};
-use specimen_table::column_decimals;
 
 use crate::ReportError;
 use crate::drawing::charts::value_maps::{ValueMap, ValueMaps};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::pareto::{POINT_COLUMNS, Pareto};
+use crate::table::CsvText;
+use crate::table::column_decimals;
 use crate::tables::conditions::conditions;
 use crate::tables::settings::{Settings, file_part, parameter, settings};
-use specimen_table::CsvText;
 
 /// Values of the first number, at least; the second has two at least.
 const FEWEST: usize = 3;

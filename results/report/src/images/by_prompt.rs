@@ -7,8 +7,7 @@ use specimen_record::{
     CellSummary, Item, PlanFile, Record, RunDir, Seed, Status, StepsRow, Summary, read_document, visit_rows,
 };
 
-use crate::ReportError;
-use specimen_table::CsvText;
+use crate::{ReportError, table::CsvText};
 
 /// The first prompts of a run, and where every image is.
 pub(crate) struct ImagesByPrompt {

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use image::{Rgb, RgbImage, imageops};
 use specimen_record::{CellSummary, RunDir, Summary, check_pixels};
 
+use specimen_foundation::text::one_line;
+
 use crate::ReportError;
 use crate::drawing::font::{shortened, width, wrap};
 use crate::drawing::raster::{Canvas, Text};
 use crate::images::by_prompt::{CellImage, ImagesByPrompt};
-use specimen_foundation::text::one_line;
-use specimen_table::fixed;
+use crate::table::fixed;
 
 const INK: (u8, u8, u8) = (30, 30, 30);
 const GREY: (u8, u8, u8) = (110, 110, 110);

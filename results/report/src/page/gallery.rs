@@ -4,13 +4,14 @@
 use serde::Serialize;
 use specimen_record::{Family, KnownCounts, Record, RunDir, Status, Summary};
 
+use specimen_foundation::text::one_line;
+
 use super::embed::{link, png_uri, png_uri_len};
 use super::results::mark_svg;
 use crate::ReportError;
 use crate::images::acceptance_map::{grid_of, origins};
 use crate::images::by_prompt::{CellImage, ImagesByPrompt, PromptRow, image_path};
-use specimen_foundation::text::one_line;
-use specimen_table::fixed;
+use crate::table::fixed;
 
 /// Rows that are open from the start.
 const N_OPEN: usize = 6;

@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 use specimen_record::{CellSummary, Guarantee, Summary};
-use specimen_table::{Entry, Rank};
 
 use crate::ReportError;
 use crate::drawing::families::{Mark, style_of};
 use crate::drawing::palette::hex;
+use crate::table::{Entry, Rank};
+use crate::table::{fixed, mark};
 use crate::tables::conditions::observed;
 use crate::tables::differences::{
     Difference, comparisons, differences, on_p_values, p_value, signed_short, without_p,
 };
 use crate::tables::ranking::missing_items;
-use specimen_table::{fixed, mark};
 
 /// One number at the top.
 #[derive(Serialize)]

@@ -3,8 +3,10 @@
 use serde::Serialize;
 use specimen_record::{Manifest, Summary};
 
-use crate::tables::legend::{faults, few_images};
-use specimen_table::fixed;
+use crate::{
+    table::fixed,
+    tables::legend::{faults, few_images},
+};
 
 /// A drift of the baseline beyond this factor, either way, is a warning.
 const DRIFT: f64 = 1.1;

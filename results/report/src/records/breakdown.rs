@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polars::prelude::*;
+use specimen_foundation::text::csv_field;
 use specimen_record::{Better, Guarantee, RunDir, Summary};
 use specimen_stats::{
     averages::bootstrap_mean_over_groups,
@@ -12,13 +13,13 @@ use specimen_stats::{
     error::StatsError,
     fewest::FEWEST_OBSERVATIONS,
 };
-use specimen_table::{
-    Column as Head, CsvText, Entry, Table, column_decimals, csv_field, deciding_interval, with_interval,
-};
 
 use super::{SCORE, of_run};
-use crate::ReportError;
-use crate::tables::conditions::head;
+use crate::{
+    ReportError,
+    table::{Column as Head, CsvText, Entry, Table, column_decimals, deciding_interval, with_interval},
+    tables::conditions::head,
+};
 
 /// Seed of the resamples of an interval.
 const INTERVAL_SEED: u64 = 1;

@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 use polars::prelude::*;
 use specimen_foundation::names::suggestion;
 use specimen_record::{Mix, RunDir};
-use specimen_table::{Entry, Table, column_decimals, fixed};
 
-use crate::ReportError;
-use specimen_table::CsvText;
+use crate::{
+    ReportError,
+    table::{CsvText, Entry, Table, column_decimals, fixed},
+};
 
 pub use breakdown::PromptFact;
 pub use mixing::MIXABLE;
@@ -391,8 +392,8 @@ fn shown(frame: &DataFrame, n_keys: usize, notes: &[String]) -> Result<Table, Re
             _ => fields(column)?,
         };
         let head = match column.dtype() {
-            DataType::String => specimen_table::Column::text(name),
-            _ => specimen_table::Column::number(name, "", None),
+            DataType::String => crate::table::Column::text(name),
+            _ => crate::table::Column::number(name, "", None),
         };
         table.push(head, texts.iter().map(|text| Entry::plain(text)).collect());
     }

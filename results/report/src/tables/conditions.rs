@@ -2,7 +2,8 @@
 
 use specimen_foundation::text::counted;
 use specimen_record::{CellSummary, Origin, Sampling, Summary};
-use specimen_table::plain;
+
+use crate::table::plain;
 
 /// What was run, on what, and against which baseline; one line each.
 pub(crate) fn head(summary: &Summary) -> Vec<String> {

@@ -1,11 +1,9 @@
 //! How the metrics of each cell differ from those of its baseline, paired by prompt, with corrected p values.
 
 use specimen_record::{Summary, VsBaseline};
-use specimen_stats::multiple_tests::holm;
-use specimen_stats::student::student_two_sided_p;
-use specimen_table::fixed;
+use specimen_stats::{multiple_tests::holm, student::student_two_sided_p};
 
-use crate::ReportError;
+use crate::{ReportError, table::fixed};
 
 /// Smallest p value that is shown; a smaller one is shown as below it.
 const SMALLEST_P: f64 = 1e-4;

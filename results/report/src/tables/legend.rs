@@ -7,9 +7,11 @@ use specimen_record::{
     TimingQuantity,
 };
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
-use specimen_table::{fixed, with_interval};
 
-use crate::tables::measure::Measure;
+use crate::{
+    table::{fixed, with_interval},
+    tables::measure::Measure,
+};
 
 /// Fewer independent observations a cell than this are a warning.
 const FEW: u64 = 30;

@@ -5,10 +5,8 @@
 use std::path::Path;
 
 use specimen_record::{Summary, read_given, write_atomic};
-use specimen_table::Table;
 
-use crate::ReportError;
-use crate::tables::table::table_of;
+use crate::{ReportError, table::Table, tables::table::table_of};
 
 /// Bytes of a document, at most.
 const MAX_BYTES: u64 = 64 << 20;

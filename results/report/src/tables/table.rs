@@ -1,10 +1,10 @@
-//! The table of a run: one row a cell, built once from the data frame; `specimen-table` lays it out.
+//! The table of a run: one row a cell, built once from the data frame; `crate::table` lays it out.
 
 use specimen_foundation::names::known_names;
 use specimen_record::Summary;
-use specimen_table::{Column, Entry, Rank, Table, column_decimals, fixed, ranks, with_interval};
 
 use crate::ReportError;
+use crate::table::{Column, Entry, Rank, Table, column_decimals, fixed, ranks, with_interval};
 use crate::tables::frame::CellFrame;
 use crate::tables::measure::{Measure, NO_REASON};
 use crate::tables::ranking::{RANKED_AMONG, missing_items, ranking_group};

@@ -1,12 +1,12 @@
 //! The data frame as CSV: every number as the summary holds it, empty where it holds null.
 
 use specimen_experiments::measures::{MEASURES, Shown};
+use specimen_foundation::text::csv_field;
 use specimen_record::Summary;
-use specimen_table::csv_field;
 
 use crate::ReportError;
+use crate::table::CsvText;
 use crate::tables::frame::{COUNTS, CellFrame, TEXTS};
-use specimen_table::CsvText;
 
 /// The CSV of a summary, with a head line.
 pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {

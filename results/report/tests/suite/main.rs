@@ -1,4 +1,4 @@
-//! Tables, figures and the page, of made-up runs.
+//! Tables, figures, the page and verdicts, of made-up runs.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may panic, and says when it skips")]
 
 mod breakdown;
@@ -10,3 +10,5 @@ mod print;
 mod printed;
 mod reports;
 mod tables;
+mod verdicts;
+mod writers;

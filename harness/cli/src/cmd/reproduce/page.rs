@@ -9,13 +9,13 @@ use std::{
 use specimen_record::{Manifest, RunDir, Summary, read_document, write_atomic};
 use specimen_report::{
     DrawnFigure, PrintedPlane, PrintedPoint, Style, WithInterval, drawn, grid_picture, printed_figure,
+    table::{Block, Column, Entry, Table, html_page, markdown_page},
     table_of,
-};
-use specimen_table::{Block, Column, Entry, Table, html_page, markdown_page};
-use specimen_verdicts::reproduce::{
-    overview::{claims_csv, counts_table, open_claims_table, values_csv},
-    paper::{PaperItem, PaperTable},
-    reproduction::{PrintedRow, Reproduction},
+    verdicts::reproduce::{
+        overview::{claims_csv, counts_table, open_claims_table, values_csv},
+        paper::{PaperItem, PaperTable},
+        reproduction::{PrintedRow, Reproduction},
+    },
 };
 
 use crate::{cmd::report::default_quality, console::Console};
@@ -287,7 +287,7 @@ fn axis_names(made: &MadeTable, rows: &[&PrintedRow], at: usize) -> [String; 2] 
 mod tests {
     use std::collections::BTreeMap;
 
-    use specimen_verdicts::reproduce::{
+    use specimen_report::verdicts::reproduce::{
         paper::Paper,
         reproduction::{PrintedColumn, PrintedValue, ValueVerdict},
     };

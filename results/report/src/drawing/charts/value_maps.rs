@@ -4,11 +4,13 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use crate::drawing::charts::color_bar::{bar_height, color_bar, shade};
-use crate::drawing::figure::{Drawing, Drawn, EDGE, NOTE, TICK};
-use crate::drawing::font::{SIZE_PER_EM, wrap};
-use crate::drawing::marks::{text_width, write};
-use crate::drawing::palette::{GREY, HEAT, INK, PALE};
+use crate::drawing::{
+    charts::color_bar::{bar_height, color_bar, shade},
+    figure::{Drawing, Drawn, EDGE, NOTE, TICK},
+    font::{SIZE_PER_EM, wrap},
+    marks::{text_width, write},
+    palette::{GREY, HEAT, INK, PALE},
+};
 
 /// Words in a dark and in a light square; neither changes on a dark page, since the shades do not.
 const ON_LIGHT: RGBColor = RGBColor(20, 22, 24);
@@ -163,7 +165,7 @@ impl ValueMaps {
 
 impl ValueMap {
     fn text(&self, value: f64) -> String {
-        specimen_table::fixed(value, self.decimals)
+        crate::table::fixed(value, self.decimals)
     }
 
     /// The value as it is written: squares with one text have one shade.
