@@ -24,11 +24,6 @@ words() {
         picture) echo words/picture.dict ;;
     esac
 }
-features() {
-    case $1 in
-        arrays) echo --features arrays ;;
-    esac
-}
 more() {
     case $1 in
         spec) echo ../../experiments/specs/ci ;;
@@ -41,7 +36,7 @@ for target in "${targets[@]}"; do
     mkdir -p "corpus/$target"
     dictionary=$(words "$target")
     # shellcheck disable=SC2046 # no path here has blanks
-    cargo fuzz run --fuzz-dir . --release --debug-assertions --sanitizer none $(features "$target") "$target" \
+    cargo fuzz run --fuzz-dir . --release --debug-assertions --sanitizer none "$target" \
         "corpus/$target" "seeds/$target" $(more "$target") -- \
         -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
         ${dictionary:+-dict="$dictionary"}

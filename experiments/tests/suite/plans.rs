@@ -269,36 +269,6 @@ fn the_digest_of_a_known_plan_never_changes() {
 }
 
 #[test]
-fn the_record_of_a_run_gives_the_same_keys_and_the_same_digest() {
-    let text = SPEC.replace("name = \"scenes-val\", limit = 10, samples = 2", "name = \"p.txt\"");
-    let ids = ["7", "a b", "ü", "x/y".trim_end_matches("/y"), ".z", "50%", "a+b[c=1,d]"];
-    let prompt = |id: &&str| {
-        specimen_datasets::Prompt::new(specimen_datasets::PromptId::new(*id).unwrap(), "line\n\"ü\"")
-    };
-    let prompts = PromptSet::new("p.txt", ids.iter().map(prompt).collect()).unwrap();
-    let plan = Plan::new(spec(&text), &prompts).unwrap();
-    let items: Vec<_> = plan.items.iter().map(|item| recorded(&plan, item)).collect();
-    for (item, recorded) in plan.items.iter().zip(&items) {
-        assert_eq!(plan.key(item), recorded.key.as_str());
-    }
-    let digest = specimen_record::PlanFile::digest_of(&items, &plan.spec.identity());
-    assert_eq!(plan.digest, digest.as_str());
-}
-
-fn recorded(plan: &Plan, item: &specimen_experiments::plan::Item) -> specimen_record::Item {
-    let (cell, prompt) = (plan.cell_name(item), &plan.prompts[item.prompt as usize]);
-    specimen_record::Item {
-        key: specimen_record::ItemKey::new(cell, &prompt.id, item.sample),
-        cell: cell.to_owned(),
-        prompt_id: prompt.id.clone(),
-        sample: item.sample,
-        seed: specimen_record::Seed(item.seed),
-        block: item.block,
-        prompt: prompt.text.clone(),
-    }
-}
-
-#[test]
 fn prompts_of_another_dataset_are_refused() {
     let prompts = PromptSet::unconditional("unconditional", 3).unwrap();
     let error = Plan::new(spec(SPEC), &prompts).unwrap_err().to_string();

@@ -6,9 +6,8 @@ use specimen_datasets::DatasetError;
 use specimen_experiments::error::PlanError;
 use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_models::seam::model_error::ModelError;
-use specimen_record::RecordError;
+use specimen_record::{RecordError, summary::error::SummaryError};
 use specimen_stats::error::StatsError;
-use specimen_summary::error::SummaryError;
 use specimen_weights::device_lost::DeviceLost;
 
 /// An error of the runner.

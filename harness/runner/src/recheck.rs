@@ -15,10 +15,10 @@ use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_record::{
     Git, Manifest, MetricFile, PlanFile, Record, RecordError, RunDir, Summary, UNKNOWN_DATASET, compare_json,
     described, file_digest, read_document, read_rows,
-};
-use specimen_summary::{
-    hardware::RunHardware,
-    summarise::{Inputs, summarise},
+    summary::{
+        hardware::RunHardware,
+        summarise::{Inputs, summarise},
+    },
 };
 
 use self::manifest::Sources;

@@ -1,5 +1,5 @@
 //! Rows on disk: the run directory, the schema of every file in it, and the digests that make a run
-//! comparable. Level 0: no tensors, no statistics, no clock.
+//! comparable; and the [`summary`] of a run, which is made of them. No tensors, no clock, and statistics in [`summary`] only.
 //!
 //! Rows are free of times, host names and paths; timings and environment are in files next to them. A file is
 //! never readable under its final name before it is whole (`atomic`), a torn last line of a JSON-lines
@@ -15,6 +15,7 @@ mod merging;
 mod rows;
 mod run;
 mod summaries;
+pub mod summary;
 
 pub use checks::checksums::{Checksums, Part};
 pub use checks::pixels::check_pixels;

@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use specimen_catalog::entry::{entry, target};
 use specimen_models::seam::clock::{DeviceClock, copy_costs, memory_bandwidth};
-use specimen_record::{Timestamp, write_atomic};
+use specimen_record::{
+    Timestamp,
+    summary::cost_table::{Copies, CostTable, Draft, EagerCost, SCHEMA, Verification, Weights},
+    write_atomic,
+};
 use specimen_runner::{
     images::{
         load::{Models, device_of},
@@ -14,7 +18,6 @@ use specimen_runner::{
     },
     machine::{computed_on, peak_memory_mb},
 };
-use specimen_summary::cost_table::{Copies, CostTable, Draft, EagerCost, SCHEMA, Verification, Weights};
 use specimen_weights::{
     cuda_graph::{peak_memory, reset_peak_memory},
     libtorch,

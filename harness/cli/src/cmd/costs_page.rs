@@ -9,10 +9,9 @@ use std::{
 
 use anyhow::{Context, bail};
 use specimen_foundation::text::counted;
-use specimen_record::write_atomic;
+use specimen_record::{summary::cost_table::CostTable, write_atomic};
 use specimen_report::table::{Block, Column, Entry, Table, markdown_page};
 use specimen_runner::images::load::device_of;
-use specimen_summary::cost_table::CostTable;
 
 use crate::{
     args::Format,

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
+use specimen_record::summary::{cost_table::CostTable, projection::project};
 use specimen_record::{Part, RunDir, Summary, read_document, sweep_unfinished};
 use specimen_report::{
     Options, Outcome, PromptFact, Quality, ReportError, Style, breakdown_tables, draw, n_drawn, table::Table,
     table_of,
 };
-use specimen_summary::{cost_table::CostTable, projection::project};
 
 use crate::{
     args::Format,

@@ -5,10 +5,10 @@ use std::time::SystemTime;
 use specimen_record::{
     Checksums, Done, Manifest, Merged, Record, RecordError, RunDir, Seal, Status, Summary, Timestamp, merge,
     read_document, read_rows, restore_images,
-};
-use specimen_summary::{
-    hardware::RunHardware,
-    summarise::{Inputs, summarise},
+    summary::{
+        hardware::RunHardware,
+        summarise::{Inputs, summarise},
+    },
 };
 
 use crate::{

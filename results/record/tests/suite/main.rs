@@ -1,11 +1,13 @@
-//! What is on disk: documents, rows, and how attempts become one result.
+//! What is on disk: documents, rows, how attempts become one result, and the numbers made of it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod documents;
 mod fixture;
 mod merging;
 mod old_run;
+mod plans;
 mod progress;
+mod projections;
 mod quality;
 mod received;
 mod rows;

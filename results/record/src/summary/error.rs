@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use specimen_record::RecordError;
 use specimen_stats::error::StatsError;
+
+use crate::RecordError;
 
 /// An error of a summary.
 #[derive(Debug, thiserror::Error)]

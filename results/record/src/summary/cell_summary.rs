@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 
 use specimen_experiments::spec::{self, Cell};
-use specimen_record::{CellSummary, Guarantee, Reading, Sampling};
 use specimen_stats::bootstrap::BootstrapPlan;
 
 use crate::{
-    cell_data::CellData,
-    error::SummaryError,
-    external_images,
-    method_words::{drafter_words, family, method_words, params},
-    metrics::metrics,
-    speedups::{UNTIMED, drafts_per_verification, predict, ratio},
-    summarise::Inputs,
-    timing_checks,
-    wall_times::{mean_s, overhead, wall_times},
+    CellSummary, Guarantee, Reading, Record, Sampling,
+    summary::{
+        cell_data::CellData,
+        error::SummaryError,
+        external_images,
+        method_words::{drafter_words, family, method_words, params},
+        metrics::metrics,
+        speedups::{UNTIMED, drafts_per_verification, predict, ratio},
+        summarise::Inputs,
+        timing_checks,
+        wall_times::{mean_s, overhead, wall_times},
+    },
 };
 
 /// Readings by the name of their measure.
@@ -109,7 +111,7 @@ fn counts(data: &CellData<'_>) -> Readings {
     };
     let (mean, pooled) = (&counts.macro_mean, &counts.micro);
     let sum =
-        |of: fn(&specimen_record::Record) -> f64| data.records.iter().map(|record| of(record)).sum::<f64>();
+        |of: fn(&Record) -> f64| data.records.iter().map(|record| of(record)).sum::<f64>();
     let has_forced = data.records.iter().any(|record| record.forced > 0);
     let found = [
         ("accepted_per_step", Some(mean.accepted_per_step)),

@@ -1,9 +1,10 @@
 //! Projected speedups by hand, from counts and a made-up cost table; and cost tables that are refused.
-#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use serde_json::{Value, json};
-use specimen_record::{CellSummary, Summary};
-use specimen_summary::{cost_table::CostTable, projection::project};
+use specimen_record::{
+    CellSummary, Summary,
+    summary::{cost_table::CostTable, projection::project},
+};
 
 /// No machine has these costs.
 const TABLE: &str = r#"schema = 1

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use specimen_record::{
-    CellTimingQuality, ItemKey, MOST_OUTLIERS, MachineRow, PlainStep, RunDir, Timed, TimingQuality,
-    TimingQuantity, read_rows,
-};
 use specimen_stats::{order_statistics::median, outliers::outliers};
 
-use crate::error::SummaryError;
+use crate::{
+    CellTimingQuality, ItemKey, MOST_OUTLIERS, MachineRow, PlainStep, RunDir, Timed, TimingQuality,
+    TimingQuantity, read_rows, summary::error::SummaryError,
+};
 
 /// The times of one cell, without warm-ups, in any order.
 pub(crate) fn of_cell(times: &[&Timed]) -> CellTimingQuality {
@@ -91,7 +90,7 @@ fn drift(baseline: &[&Timed]) -> Result<(Option<f64>, u64), SummaryError> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
-    use specimen_record::{Phases, SCHEMA, TimingRow};
+    use crate::{Phases, SCHEMA, TimingRow};
 
     use super::*;
 

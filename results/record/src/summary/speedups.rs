@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use specimen_record::{Observations, ObservedUnit, Reading, TimingRow};
 use specimen_stats::{
     bootstrap::{BootstrapPlan, Interval},
     paired::Paired,
@@ -10,11 +9,14 @@ use specimen_stats::{
 };
 
 use crate::{
-    cell_data::{CellData, by_unit},
-    cell_summary::Readings,
-    error::SummaryError,
-    hardware::Devices,
-    wall_times::mean_where,
+    Observations, ObservedUnit, Reading, TimingRow,
+    summary::{
+        cell_data::{CellData, by_unit},
+        cell_summary::Readings,
+        error::SummaryError,
+        hardware::Devices,
+        wall_times::mean_where,
+    },
 };
 
 /// Why a cell whose times do not count has no ratio of them.
@@ -160,10 +162,9 @@ fn n_verifies(data: &CellData<'_>) -> u64 {
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use specimen_experiments::{parse::SpecText, spec::Cell};
-    use specimen_record::{Batch, ItemKey, Phases, SCHEMA, Timed};
 
     use super::*;
-    use crate::cell_data::PairKey;
+    use crate::{Batch, ItemKey, Phases, SCHEMA, Timed, summary::cell_data::PairKey};
 
     const SPEC: &str = r#"
 schema = 1

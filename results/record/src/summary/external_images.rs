@@ -2,9 +2,8 @@
 //! program reports. Everything else is null, with the reason.
 
 use specimen_experiments::spec::Cell;
-use specimen_record::{Origin, Reading, Record};
 
-use crate::cell_summary::Readings;
+use crate::{Origin, Reading, Record, summary::cell_summary::Readings};
 
 /// Why there is no ratio of decode times.
 pub(crate) const NO_INSIDE: &str =

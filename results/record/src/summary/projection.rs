@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use specimen_record::{CellSummary, Family, Reading, Summary};
 use specimen_stats::predicted_speedup::{StepCosts, predicted_speedup};
 
-use crate::{cost_table::CostTable, error::SummaryError};
+use crate::{
+    CellSummary, Family, Reading, Summary,
+    summary::{cost_table::CostTable, error::SummaryError},
+};
 
 /// Why a cell of another program has no projection.
 const NO_COUNTS: &str = "nodes and drafts of its steps are not known: another program made the images";

@@ -6,13 +6,12 @@ use std::{
 };
 
 use specimen_experiments::spec::Cell;
-use specimen_record::{ItemKey, Record, Status, StepsRow, Timed};
 use specimen_stats::{
     decode_metrics::{DecodeSummary, DecodeTotals, DepthCounts, ImageCounts},
     statistic::Statistic,
 };
 
-use crate::error::SummaryError;
+use crate::{ItemKey, Record, Status, StepsRow, Timed, summary::error::SummaryError};
 
 /// What two times must share to be compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,9 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use specimen_record::{Environment, Hardware, PlainStep, RunDir, read_document};
-
-use crate::error::SummaryError;
+use crate::{Environment, Hardware, PlainStep, RunDir, read_document, summary::error::SummaryError};
 
 /// What computed in each attempt, by shard and number of the attempt.
 pub type Devices = BTreeMap<(u32, u32), String>;
@@ -112,7 +110,7 @@ fn model_of(environment: &Environment) -> String {
 
 #[cfg(test)]
 mod tests {
-    use specimen_record::Allocation;
+    use crate::Allocation;
 
     use super::*;
 

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use specimen_experiments::spec::{Cell, MetricSpec, Spec};
-use specimen_record::{ItemKey, MetricFile, MetricSummary, RunDir, VsBaseline, read_document};
 use specimen_stats::{
     bootstrap::BootstrapPlan,
     paired::{Paired, scores_up_to_rounding},
 };
 
-use crate::{cell_data::by_unit, error::SummaryError};
+use crate::{
+    ItemKey, MetricFile, MetricSummary, RunDir, VsBaseline, read_document,
+    summary::{cell_data::by_unit, error::SummaryError},
+};
 
 /// The metric files of a cell, each next to the baseline's where both have a value per image.
 pub(crate) fn metrics(

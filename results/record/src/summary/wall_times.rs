@@ -1,9 +1,12 @@
 //! Mean times of a cell, in seconds per image.
 
-use specimen_record::{Phases, Reading, TimingRow};
-
-use crate::cell_data::{CellData, PairKey, by_unit};
-use crate::cell_summary::Readings;
+use crate::{
+    Phases, Reading, TimingRow,
+    summary::{
+        cell_data::{CellData, PairKey, by_unit},
+        cell_summary::Readings,
+    },
+};
 
 /// Mean of `of` over a cell's timed images that are counted in tables, in seconds.
 pub(crate) fn mean_s(data: &CellData<'_>, of: impl Fn(&TimingRow) -> u64) -> Option<f64> {

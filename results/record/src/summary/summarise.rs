@@ -5,18 +5,17 @@
 use std::collections::BTreeMap;
 
 use specimen_experiments::{names::BASELINE, plan::Plan, spec::Cell};
-use specimen_record::{
-    Digest, ItemKey, Manifest, Record, RunDir, SUMMARY_SCHEMA, Status, StepsRow, Summary, read_rows,
-    read_timings,
-};
 use specimen_stats::bootstrap::{BootstrapPlan, N_RESAMPLES};
 
 use crate::{
-    cell_data::{CellData, find_whole_attempts},
-    cell_summary::cell_summary,
-    error::SummaryError,
-    hardware::RunHardware,
-    timing_checks,
+    Digest, ItemKey, Manifest, Record, RunDir, SUMMARY_SCHEMA, Status, StepsRow, Summary, read_rows, read_timings,
+    summary::{
+        cell_data::{CellData, find_whole_attempts},
+        cell_summary::cell_summary,
+        error::SummaryError,
+        hardware::RunHardware,
+        timing_checks,
+    },
 };
 
 /// A merged and scored run.

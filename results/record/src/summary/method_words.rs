@@ -7,7 +7,8 @@ use specimen_decode::method::{
     DrafterConfig, FrontierConfig, MethodConfig, Proposer, RuleConfig, ScheduleConfig, Shape, Tree,
 };
 use specimen_experiments::{names::BASELINE, spec::Cell};
-use specimen_record::Family;
+
+use crate::Family;
 
 fn head_words(proposer: &str, drafter: &DrafterConfig) -> String {
     drafter.weights.as_ref().map_or_else(|| proposer.to_owned(), |weights| format!("{proposer}/{weights}"))
@@ -123,8 +124,7 @@ pub(crate) fn params(cell: &Cell) -> BTreeMap<String, Value> {
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
-    use specimen_experiments::bundled::BUNDLED;
-    use specimen_experiments::parse::SpecText;
+    use specimen_experiments::{bundled::BUNDLED, parse::SpecText};
 
     /// The cells of the quickstart.
     fn cells() -> Vec<Cell> {
