@@ -1,11 +1,23 @@
 //! What an external process says: a stream of bytes as its answers.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use specimen_external::{
-    Answer,
+use external::{
     lines::{Line, Lines, MAX_LINE},
+    message::Answer,
 };
+use libfuzzer_sys::fuzz_target;
+
+/// Files of the runner, by their paths: as a crate it needs libtorch, and takes longer to build than all the rest.
+#[path = "."]
+#[allow(dead_code, unreachable_pub, missing_docs, reason = "the runner uses more of it")]
+mod external {
+    #[path = "../../runner/src/external/error.rs"]
+    pub mod error;
+    #[path = "../../runner/src/external/lines.rs"]
+    pub mod lines;
+    #[path = "../../runner/src/external/message.rs"]
+    pub mod message;
+}
 
 fuzz_target!(|bytes: &[u8]| {
     for (at, line) in Lines::new(bytes).enumerate() {

@@ -2,7 +2,7 @@
 //! knows no paper and no tensor operation.
 //!
 //! Read in this order: [`plan`] (the plan on disk, cut into shards), [`images`] (one image: models, methods,
-//! phases, other programs), [`process`] (locks, requests to stop, a full disk), [`work`] (a worker: the
+//! phases, other programs), [`external`] (one image asked of another process), [`process`] (locks, requests to stop, a full disk), [`work`] (a worker: the
 //! blocks of one shard), [`driver`] (a whole run: workers, merge, scores, seal), [`slurm`] (workers on a
 //! cluster), [`score`], [`protocol_scores`], `pair_scores` and `imported_scores` (metrics of the images),
 //! [`cell_pairs`] (those of two cells, side by side), [`diagnostics`] (a look into a few of
@@ -14,6 +14,7 @@ pub mod cell_pairs;
 pub mod diagnostics;
 pub mod driver;
 pub mod error;
+pub mod external;
 pub mod images;
 pub mod import;
 mod imported_scores;

@@ -17,13 +17,13 @@ use specimen_experiments::{
     external::External,
     spec::{Cell, Spec},
 };
-use specimen_external::{
-    Answer, ExternalError, Image, Made, PROTOCOL, Process, Request, Sampling, Scratch, Start, message::Model,
-    picture, scratch::remove_dead,
-};
 use specimen_models::seam::loaded_model::Picture;
 use specimen_record::{Item, Manifest, RunDir, WeightsDigest, file_digest, read_document, run_progress};
 
+use crate::external::{
+    Answer, ExternalError, Image, Made, PROTOCOL, Process, Request, Sampling, Scratch, Start, message::Model,
+    picture, scratch::remove_dead,
+};
 use crate::{error::RunError, plan::stored_plan::word_of, process::shell_words::shell_word};
 
 /// Bytes of one declared file, at most: what is larger belongs into the process' own checks.

@@ -16,7 +16,6 @@ use specimen_experiments::{
     plan::Plan,
     spec::{DatasetSpec, Imported, ModelSpec, Sampling},
 };
-use specimen_external::picture;
 use specimen_models::seam::loaded_model::Picture;
 use specimen_record::{
     Appender, DatasetDigest, Digest, Durability, FileDigest, Git, Hardware, Item, Manifest, Phases, PlanFile,
@@ -31,6 +30,7 @@ use crate::{
         finish::{Outcome, finish},
     },
     error::RunError,
+    external::picture,
     images::{
         external_processes::picture_of,
         external_rows::{ExternalFacts, record},

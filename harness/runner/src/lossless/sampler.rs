@@ -15,7 +15,6 @@ use specimen_decode::{
     rng::{Purpose, Uniforms, slot},
     toy::{ToyDraftModel, ToyGeneration, ToyModel},
 };
-use specimen_external::{Process, Start};
 use specimen_foundation::plain_words::plain_words;
 
 use super::{
@@ -23,7 +22,10 @@ use super::{
     goodness_of_fit::FitTests,
     subject::{Subject, test_whole},
 };
-use crate::error::RunError;
+use crate::{
+    error::RunError,
+    external::{Process, Start},
+};
 
 /// The case whose images the other program makes; others are decoded here.
 pub const EXTERNAL: &str = "external";

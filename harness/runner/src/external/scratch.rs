@@ -14,7 +14,7 @@ use std::{
 
 use specimen_foundation::whole_file::SCRATCH;
 
-use crate::error::ExternalError;
+use crate::external::error::ExternalError;
 
 /// What the name of a folder and a number are followed by in the name of the file next to it.
 const LOCK: &str = ".lock";

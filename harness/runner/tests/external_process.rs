@@ -8,7 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use specimen_external::{Answer, ExternalError, PROTOCOL, Process, Request, Sampling, Start, message::Model};
+use specimen_runner::external::{
+    Answer, ExternalError, PROTOCOL, Process, Request, Sampling, Start, message::Model,
+};
 
 fn request(id: &str) -> Request {
     let filter_order = "top-k-then-top-p".to_owned();

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
+use crate::external::{
     error::ExternalError,
     lines::{Line, Lines, MAX_LINE},
     message::{Answer, Request},
@@ -169,7 +169,7 @@ impl Process {
                 (format!("a line of at most {MAX_LINE} bytes"), "more without an end".to_owned())
             }
             Line::Whole(bytes, _) => {
-                let text = crate::error::shown(&String::from_utf8_lossy(bytes), 120);
+                let text = crate::external::error::shown(&String::from_utf8_lossy(bytes), 120);
                 ("one line a request, and nothing else on standard output".to_owned(), format!("`{text}`"))
             }
         };

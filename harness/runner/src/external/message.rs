@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use specimen_foundation::plain_words::plain_words;
 
-use crate::error::{ExternalError, shown};
+use crate::external::error::{ExternalError, shown};
 
 /// Version of the protocol.
 pub const PROTOCOL: u32 = 1;

@@ -4,7 +4,7 @@ use std::{fs::File, io::Read, path::Path};
 
 use specimen_pixels::Image;
 
-use crate::error::{ExternalError, shown};
+use crate::external::error::{ExternalError, shown};
 
 /// Bytes of an image file, at most.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
