@@ -16,6 +16,7 @@ pub mod caption;
 pub mod prompt;
 pub mod prompt_set;
 pub mod subset;
+pub mod text;
 
 // The formats.
 mod cascade_figures;

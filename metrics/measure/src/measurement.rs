@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use specimen_stats::bootstrap::Interval;
-use specimen_stats::fewest::FEWEST_OBSERVATIONS;
-use specimen_stats::statistics_file::Origin;
-use specimen_text::ftfy::is_wrongly_decoded;
+use specimen_datasets::text::ftfy::is_wrongly_decoded;
+use specimen_stats::{bootstrap::Interval, fewest::FEWEST_OBSERVATIONS, statistics_file::Origin};
 
 use crate::sample::Rows;
 

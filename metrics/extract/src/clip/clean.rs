@@ -1,7 +1,7 @@
 //! Text as CLIP's tokenizer cleans it before it looks at words: `ftfy.fix_text`, `html.unescape` twice, white space
 //! made single, lower case. Wrong encodings, which ftfy repairs too, stay.
 
-use specimen_text::{ftfy::fix_text, html::unescape};
+use specimen_datasets::text::{ftfy::fix_text, html::unescape};
 use unicode_normalization::UnicodeNormalization;
 
 /// Cleans `text`; words of the result are apart by one space each.

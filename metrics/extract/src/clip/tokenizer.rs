@@ -13,11 +13,11 @@ use std::{
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
-use specimen_foundation::bounded_read::read_side_file;
-use specimen_text::{
+use specimen_datasets::text::{
     python::{is_letter, is_number},
     unicode_14::is_newer,
 };
+use specimen_foundation::bounded_read::read_side_file;
 
 use crate::{
     clip::clean::{clean, clean_hugging_face},

@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use fancy_regex::Regex;
-use specimen_text::{ftfy::fix_text, html::unescape, python::is_space};
+use specimen_datasets::text::{ftfy::fix_text, html::unescape, python::is_space};
 
 /// A pattern and what takes the place of every match.
 type Rule = (Regex, &'static str);

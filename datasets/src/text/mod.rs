@@ -6,7 +6,7 @@
 //! computed are in the tests.
 //!
 //! ```
-//! use specimen_text::ftfy::{fix_text, is_wrongly_decoded};
+//! use specimen_datasets::text::ftfy::{fix_text, is_wrongly_decoded};
 //!
 //! assert_eq!(fix_text("I don’t like ﬁsh &amp; chips"), "I don't like fish & chips");
 //! assert!(is_wrongly_decoded("I donâ€™t"));

@@ -5,7 +5,7 @@
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::html::unescape_whole;
+use crate::text::html::unescape_whole;
 
 /// Characters of the bytes 0x80 to 0x9F in Windows-1252; a byte that has none stands for the control of the same number.
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";

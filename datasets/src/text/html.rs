@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use crate::ftfy::of_windows_1252;
+use crate::text::ftfy::of_windows_1252;
 
 /// Longest name that HTML5's reading looks at, in characters.
 const MAX_NAME: usize = 32;

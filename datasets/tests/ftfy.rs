@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use specimen_text::ftfy::{fix_text, is_wrongly_decoded};
+use specimen_datasets::text::ftfy::{fix_text, is_wrongly_decoded};
 
 #[test]
 fn texts_are_repaired_as_ftfy_repairs_them_without_encodings() {
