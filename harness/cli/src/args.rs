@@ -6,7 +6,7 @@ use crate::cmd;
 
 /// Speculative decoding of autoregressive image models, measured.
 #[derive(Debug, Parser)]
-#[command(name = "specimen", version = specimen_provenance::VERSION, propagate_version = true, after_help = AFTER_HELP)]
+#[command(name = "specimen", version = crate::provenance::VERSION, propagate_version = true, after_help = AFTER_HELP)]
 pub struct Cli {
     /// What every subcommand takes.
     #[command(flatten)]

@@ -62,7 +62,7 @@ pub(crate) fn costs_of_several(args: &CostsArgs, console: &Console) -> anyhow::R
             first.libtorch,
             counted(first.threads as usize, "thread"),
             first.date,
-            specimen_provenance::VERSION,
+            crate::provenance::VERSION,
         )),
         Block::Words(format!("Command: specimen {}", argv()[1..].join(" "))),
         Block::Table(of_models(&tables)),

@@ -53,7 +53,7 @@ pub(super) fn write(
     let models: Vec<&str> = found.iter().map(|one| one.model.as_str()).collect();
     let title = format!("The papers' tables and figures on {}", models.first().unwrap_or(&"no model"));
     let mut page = Page { folder: folder.to_owned(), blocks: vec![Block::Heading(1, title.clone())] };
-    page.words(&format!("Written by specimen {}.", specimen_provenance::VERSION));
+    page.words(&format!("Written by specimen {}.", crate::provenance::VERSION));
     page.claims(&found);
     for made in tables {
         page.heading(2, &format!("{}, {}", made.found.paper, made.found.table));

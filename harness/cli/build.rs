@@ -1,5 +1,6 @@
-//! Build script: which sources the program is built from. The commit and whether sources differ from it are put into
-//! the program; both are unknown where the workspace is not a repository of its own, as after unpacking an archive.
+//! Build script: where libtorch is, and which sources the program is built from. The commit and whether sources differ
+//! from it are put into the program; both are unknown where the workspace is not a repository of its own, as after
+//! unpacking an archive.
 //!
 //! It runs again when a source or the commit changes, and not otherwise.
 
@@ -7,7 +8,9 @@ use std::{env, fs, path::Path};
 
 use workspace::{git, is_changed, is_repository};
 
-#[path = "src/workspace.rs"]
+#[path = "../weights/rpath.rs"]
+mod rpath;
+#[path = "src/provenance/workspace.rs"]
 mod workspace;
 
 /// Files and folders below the root that decide what the program is. Folders of runs and of fuzzing are not among
@@ -27,6 +30,7 @@ const SOURCES: [&str; 9] = [
 const NO_SOURCES: [&str; 5] = ["tests", "examples", "benches", "target", "fuzz"];
 
 fn main() {
+    rpath::main();
     // Asked when it runs: a script that was compiled in another checkout may serve this one.
     let manifest_dir = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it for build scripts");
     let root = Path::new(&manifest_dir).join("../..");
