@@ -1,12 +1,12 @@
-//! What can be typed: the subcommands and what all of them share.
+//! What can be typed: the subcommands.
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
-use crate::cmd;
+use crate::{cmd, provenance, shared_args::Shared};
 
 /// Speculative decoding of autoregressive image models, measured.
 #[derive(Debug, Parser)]
-#[command(name = "specimen", version = crate::provenance::VERSION, propagate_version = true, after_help = AFTER_HELP)]
+#[command(name = "specimen", version = provenance::VERSION, propagate_version = true, after_help = AFTER_HELP)]
 pub struct Cli {
     /// What every subcommand takes.
     #[command(flatten)]
@@ -25,29 +25,6 @@ cached features [default: specimen below XDG_CACHE_HOME or ~/.cache]; HF_HOME, H
 HF_ENDPOINT and HF_TOKEN have their usual meaning; SPECIMEN_OFFLINE or HF_HUB_OFFLINE forbids \
 downloads; SPECIMEN_RUNNER is the label of this machine, for gates on times; NO_COLOR turns colours off.
 Results go to stdout, everything else to stderr.";
-
-/// What every subcommand takes.
-#[derive(Clone, Debug, Args)]
-pub struct Shared {
-    /// Format of answers and errors; `json` also silences progress messages on stderr
-    #[arg(long, global = true, value_enum, default_value_t = Format::Human, help_heading = "Output")]
-    pub format: Format,
-    /// Print more details
-    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet", help_heading = "Output")]
-    pub verbose: u8,
-    /// Print errors only
-    #[arg(short, long, global = true, help_heading = "Output")]
-    pub quiet: bool,
-}
-
-/// Format of answers and errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    Human,
-    /// For scripts.
-    Json,
-}
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]

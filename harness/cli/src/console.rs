@@ -10,7 +10,7 @@ use anyhow::Context;
 use serde::Serialize;
 use specimen_foundation::{failure::FailureKind, text::joined_lines};
 
-use crate::args::{Format, Shared};
+use crate::shared_args::{Format, Shared};
 
 /// How a line of a message begins that is a command to copy.
 const COMMAND: &str = "    specimen ";

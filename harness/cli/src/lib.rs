@@ -1,9 +1,8 @@
 //! The command line: one file a subcommand, data on stdout, messages on stderr, an exit code for every kind of
 //! failure.
 //!
-//! Read in this order: [`args`] (what can be typed), [`exit`] (which failure ends with which code), [`console`]
-//! (how it is said), then `cmd`, one file per subcommand. Without the feature `torch` the subcommands that
-//! compute with tensors are absent, and the rest builds without libtorch.
+//! Read in this order: [`args`] and [`shared_args`] (what can be typed), [`exit`] (which failure ends with which
+//! code), [`console`] (how it is said), then `cmd`, one file per subcommand.
 
 pub mod args;
 mod cmd;
@@ -15,6 +14,7 @@ mod free_space;
 mod image_seconds;
 mod requirements;
 mod seal_check;
+pub mod shared_args;
 mod spec_args;
 mod table_width;
 
@@ -39,9 +39,10 @@ use specimen_runner::process::stop_request::StopRequest;
 use specimen_weights::{device_lost::DeviceLost, libtorch, out_of_memory::OutOfMemory};
 
 use crate::{
-    args::{Cli, Command, Format},
+    args::{Cli, Command},
     console::{Console, message_of},
     exit::kind_of,
+    shared_args::Format,
 };
 
 /// Parses the command line, runs the subcommand and turns its result into an exit code.

@@ -49,7 +49,7 @@ impl<'t> ByteProgress<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Format;
+    use crate::shared_args::Format;
 
     #[test]
     fn a_large_file_is_shown_in_tenths_and_a_small_one_not_at_all() {

@@ -17,10 +17,10 @@ use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_record::{Manifest, RunDir, read_document};
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
     seal_check::refuse_rehearsal,
+    shared_args::Format,
 };
 
 /// What to cite.

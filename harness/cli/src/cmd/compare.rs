@@ -13,10 +13,10 @@ use specimen_report::verdicts::{
 };
 
 use crate::{
-    args::Format,
     console::Console,
     exit::CliError,
     seal_check::{SealArgs, Unverified},
+    shared_args::Format,
     table_width::table_width,
 };
 

@@ -15,10 +15,10 @@ use specimen_foundation::text::counted;
 use specimen_measure::error::MeasureError;
 
 use crate::{
-    args::Format,
     cmd::{byte_progress::ByteProgress, overwrite::check_absent},
     console::{Console, answer, answer_json},
     exit::CliError,
+    shared_args::Format,
 };
 
 /// What to convert.

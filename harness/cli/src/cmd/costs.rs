@@ -24,13 +24,13 @@ use specimen_weights::{
 };
 
 use crate::{
-    args::Format,
     cmd::{
         costs_page::costs_of_several,
         generate::{ModelArgs, cell_of, has_prompts},
     },
     console::{Console, answer, answer_json},
     requirements::streamed_bytes,
+    shared_args::Format,
     spec_args::data_root,
 };
 

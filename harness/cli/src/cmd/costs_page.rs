@@ -14,14 +14,14 @@ use specimen_report::table::{Block, Column, Entry, Table, markdown_page};
 use specimen_runner::images::load::device_of;
 
 use crate::{
-    args::Format,
     cmd::{
         costs::CostsArgs,
         generate::{ModelArgs, cell_of},
     },
     console::{Console, answer, answer_json, message_of},
     exit::CliError,
-    provenance::argv,
+    provenance::{VERSION, argv},
+    shared_args::Format,
     table_width::table_width,
 };
 
@@ -62,7 +62,7 @@ pub(crate) fn costs_of_several(args: &CostsArgs, console: &Console) -> anyhow::R
             first.libtorch,
             counted(first.threads as usize, "thread"),
             first.date,
-            crate::provenance::VERSION,
+            VERSION,
         )),
         Block::Words(format!("Command: specimen {}", argv()[1..].join(" "))),
         Block::Table(of_models(&tables)),

@@ -18,10 +18,10 @@ use specimen_datasets::{
 use specimen_foundation::{folders::DATA_VARIABLE, names::suggestion};
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
     requirements,
+    shared_args::Format,
     spec_args::data_root,
 };
 

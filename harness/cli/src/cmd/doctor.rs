@@ -28,7 +28,6 @@ use specimen_weights::{
 };
 
 use crate::{
-    args::Format,
     cmd::{
         doctor_gpu::{GpuTokens, gpu_tokens},
         doctor_weights::{WeightsArgs, weights_checked},
@@ -36,6 +35,7 @@ use crate::{
     },
     console::{Console, answer, answer_json, message_of},
     exit::CliError,
+    shared_args::Format,
     spec_args::data_root,
 };
 

@@ -9,9 +9,9 @@ use specimen_foundation::text::counted;
 use specimen_measure::published_answers::{Answer, Checked, Difference, Of, Verdict, built_in, check, read};
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
+    shared_args::Format,
     spec_args::data_root,
 };
 

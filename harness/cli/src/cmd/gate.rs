@@ -20,10 +20,10 @@ use specimen_report::{
 };
 
 use crate::{
-    args::Format,
     console::Console,
     exit::CliError,
     seal_check::{SealArgs, Unverified},
+    shared_args::Format,
     table_width::table_width,
 };
 

@@ -15,10 +15,10 @@ use specimen_runner::images::{
 };
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
     named_methods::cell_of as named_cell,
+    shared_args::Format,
     spec_args::data_root,
 };
 

@@ -8,10 +8,10 @@ use specimen_record::RunDir;
 use specimen_report::Outcome;
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
     seal_check::refuse_rehearsal,
+    shared_args::Format,
 };
 
 /// Which run, and how many rows.

@@ -16,11 +16,11 @@ use specimen_runner::{
 };
 
 use crate::{
-    args::Format,
     cmd::report,
     console::{Console, answer, answer_json},
     progress::Progress,
     seal_check::refuse_rehearsal,
+    shared_args::Format,
     spec_args::data_root,
     table_width::table_width,
 };

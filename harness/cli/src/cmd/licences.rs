@@ -4,8 +4,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
+    shared_args::Format,
 };
 
 /// Written by `scripts/notices.py`.

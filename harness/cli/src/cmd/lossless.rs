@@ -20,9 +20,9 @@ use specimen_runner::{
 };
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
+    shared_args::Format,
     spec_args::data_root,
 };
 

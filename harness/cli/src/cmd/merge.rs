@@ -8,8 +8,8 @@ use specimen_record::{Manifest, RunDir, merge as merge_run, read_document, verif
 use specimen_runner::process::lock::Lock;
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
+    shared_args::Format,
 };
 
 /// Arguments of `specimen merge`.

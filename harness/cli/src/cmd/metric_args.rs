@@ -15,9 +15,9 @@ use specimen_measure::{
 };
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
+    shared_args::Format,
 };
 
 /// How to measure.

@@ -14,12 +14,12 @@ use specimen_measure::{
 };
 
 use crate::{
-    args::Format,
     cmd::{
         metric_args::{NetworkArgs, digits, shown, warn_of_weights},
         per_image_args::PerImageArgs,
     },
     console::{Console, answer, answer_json},
+    shared_args::Format,
 };
 
 /// A metric of pairs with its arguments.

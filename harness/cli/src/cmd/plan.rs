@@ -21,13 +21,13 @@ use specimen_foundation::{folders::DATA_VARIABLE, text::counted};
 use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
-    args::Format,
     cmd::plan_devices::device_notes,
     console::{Console, answer, answer_json},
     exit::CliError,
     free_space,
     image_seconds::seconds_per_image,
     requirements,
+    shared_args::Format,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
 };
 

@@ -8,10 +8,10 @@ use specimen_train::{head_estimate::TrainingEstimate, head_spec::HeadSpec};
 
 use super::plan::PlanArgs;
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
     free_space,
+    shared_args::Format,
     spec_args::data_root,
 };
 

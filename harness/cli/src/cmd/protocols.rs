@@ -11,9 +11,9 @@ use specimen_measure::{
 };
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     requirements,
+    shared_args::Format,
 };
 
 /// What is said of the network, and of its weights, where there is none.

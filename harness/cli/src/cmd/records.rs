@@ -14,10 +14,10 @@ use specimen_report::{ImageRecords, MIXABLE, ReportError, Source};
 use super::compare::Layout;
 
 use crate::{
-    args::Format,
     console::Console,
     prompt_facts::{FACTS, facts_of},
     seal_check::{SealArgs, Unverified},
+    shared_args::Format,
 };
 
 /// Which images, and where to.

@@ -35,11 +35,11 @@ use specimen_weights::out_of_memory::in_units;
 
 use self::stand_ins::StandIn;
 use crate::{
-    args::Format,
     cmd::rerun,
     console::{Console, answer, answer_json, message_of},
     exit::{CliError, kind_of},
     free_space, requirements,
+    shared_args::Format,
     spec_args::{SpecArgs, data_root, default_out},
 };
 

@@ -12,11 +12,11 @@ use specimen_report::{
 };
 
 use crate::{
-    args::Format,
     console::Console,
     exit::CliError,
     prompt_facts::{FACTS, facts_of},
     seal_check::{SealArgs, Unverified},
+    shared_args::Format,
     table_width::table_width,
 };
 

@@ -23,11 +23,11 @@ use specimen_report::{
 };
 
 use crate::{
-    args::Format,
     cmd::compare::Layout,
     console::{Console, answer, answer_json},
     exit::CliError,
     seal_check::{SealArgs, Unverified},
+    shared_args::Format,
 };
 use page::{MadeItem, MadeTable};
 

@@ -11,8 +11,8 @@ use specimen_runner::{
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
+    shared_args::Format,
     spec_args::data_root,
     table_width::table_width,
 };

@@ -12,9 +12,9 @@ use specimen_experiments::bundled::{BUNDLED, BundledSpec, SpecSummary, bundled, 
 use specimen_foundation::names::nearest;
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
+    shared_args::Format,
 };
 
 /// What to do with them.

@@ -14,9 +14,9 @@ use specimen_runner::{
 };
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     image_seconds::seconds_per_image,
+    shared_args::Format,
 };
 
 /// Arguments of `specimen status`.

@@ -12,9 +12,9 @@ use specimen_train::{
 };
 
 use crate::{
-    args::Format,
     cmd::head_training::Opened,
     console::{Console, answer, answer_json},
+    shared_args::Format,
 };
 
 /// What to train.

@@ -14,10 +14,10 @@ use specimen_record::{Manifest, RunDir, read_document, write_atomic};
 use specimen_report::verdicts::{VerdictError, tune::tuning::Tuning, values::RunValues};
 
 use crate::{
-    args::Format,
     cmd::rerun,
     console::{Console, answer, answer_json},
     exit::CliError,
+    shared_args::Format,
     spec_args::{SpecArgs, data_root, default_out},
     table_width::table_width,
 };

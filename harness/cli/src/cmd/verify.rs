@@ -19,11 +19,11 @@ use specimen_runner::{
 };
 
 use crate::{
-    args::Format,
     console::{Console, answer, answer_json},
     exit::{CliError, kind_of},
     provenance::sources,
     seal_check::{refusal, refuse_rehearsal},
+    shared_args::Format,
     spec_args::data_root,
 };
 

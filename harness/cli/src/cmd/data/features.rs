@@ -16,11 +16,11 @@ use specimen_train::{
 };
 
 use crate::{
-    args::Format,
     cmd::head_training::Opened,
     console::{Console, answer, answer_json},
     exit::CliError,
     free_space,
+    shared_args::Format,
 };
 
 /// Which features.

@@ -24,7 +24,6 @@ use specimen_experiments::{estimate::Missing, parse::SpecText, prompts, spec::Sp
 use specimen_foundation::names::suggestion;
 
 use crate::{
-    args::Format,
     cmd::{
         byte_progress::ByteProgress,
         convert::converted,
@@ -33,6 +32,7 @@ use crate::{
     console::{Console, answer, answer_json},
     exit::CliError,
     requirements,
+    shared_args::Format,
     spec_args::data_root,
 };
 
