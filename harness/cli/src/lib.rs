@@ -8,7 +8,6 @@ pub mod args;
 mod cmd;
 pub mod console;
 pub mod exit;
-mod expectations;
 mod former_commands;
 mod free_space;
 mod image_seconds;
@@ -18,7 +17,6 @@ pub mod shared_args;
 mod spec_args;
 mod table_width;
 
-mod named_methods;
 mod progress;
 mod prompt_facts;
 mod provenance;

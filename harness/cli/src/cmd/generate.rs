@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use specimen_experiments::{error::SpecError, names, parse::SpecText, spec::Cell};
-use specimen_foundation::{names::known_names, text::counted};
+use specimen_experiments::{bundled::bundled, error::SpecError, names, parse::SpecText, spec::Cell};
+use specimen_foundation::{
+    names::{known_names, nearest},
+    text::counted,
+};
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::Phases;
 use specimen_runner::images::{
@@ -17,7 +20,6 @@ use specimen_runner::images::{
 use crate::{
     console::{Console, answer, answer_json},
     exit::CliError,
-    named_methods::cell_of as named_cell,
     shared_args::Format,
     spec_args::data_root,
 };
@@ -311,7 +313,40 @@ fn human(answer: &ImageAnswer) -> String {
     )
 }
 
+/// The keys of a method in a cell.
+const METHOD_KEYS: [&str; 3] = ["drafter", "accept", "schedule"];
+
+/// The spec whose cells have the names.
+const NAMED: &str = "quickstart";
+
+/// What `method` says of a cell, as a spec writes it behind the cell's name: of a name or an inline table of a drafter the
+/// drafter, of a table that begins with a key of a method its contents. Empty: plain decoding.
+fn named_cell(method: &str) -> Result<String, CliError> {
+    if let Some(inner) = method.trim().strip_prefix('{') {
+        let first = inner.split('=').next().unwrap_or_default().trim();
+        let is_method = METHOD_KEYS.iter().any(|key| first == *key || first.starts_with(&format!("{key}.")));
+        // What is neither is read as a drafter, whose grammar says what is wrong with it.
+        return Ok(match inner.trim_end().strip_suffix('}').filter(|_| is_method) {
+            Some(keys) => format!(", {keys}"),
+            None => format!(", drafter = {method}"),
+        });
+    }
+    let spec = bundled(NAMED).expect("the quickstart is in the program");
+    spec.cell(method).ok_or_else(|| {
+        let names = spec.cell_names();
+        let near = nearest(method, names.iter().map(String::as_str));
+        let near = near.first().map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+        let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        CliError::Usage(format!(
+            "--method: unknown method `{method}`{near}; expected one of {names}, a drafter such as \
+             '{{ proposer = \"eagle1\", shape = \"chain\", depth = 3 }}', or a table of `drafter`, `accept` and `schedule` as \
+             in a spec; a cell of another spec is taken by `--spec SPEC --cell CELL`"
+        ))
+    })
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
 
@@ -322,5 +357,33 @@ mod tests {
         for wrong in ["-1", "9cbf21aea57bc9dc", "0x", "0x+5", "0x10000000000000000", "1.5"] {
             assert!(seed(wrong).is_err_and(|why| why.contains("`0x` and the hexadecimal digits")), "{wrong}");
         }
+    }
+
+    #[test]
+    fn names_are_those_of_the_cells_of_quickstart() {
+        assert_eq!(named_cell("ar").unwrap(), "");
+        let chain = named_cell("sd-chain3").unwrap();
+        assert!(chain.starts_with(", drafter = {") && chain.contains("depth = 3"), "{chain}");
+        let relaxed = named_cell("cascade").unwrap();
+        assert!(relaxed.contains(", accept = [{") && relaxed.contains("tau_pos = 0.85"), "{relaxed}");
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_all_names() {
+        let message = named_cell("eagle-static13").unwrap_err().to_string();
+        assert!(
+            message.contains("did you mean `eagle1-static13`?") && message.contains("proposer"),
+            "{message}"
+        );
+        assert!(message.contains("--spec SPEC --cell CELL"), "{message}");
+    }
+
+    #[test]
+    fn a_table_is_a_method_by_its_first_key_or_a_drafter() {
+        let drafter = r#"{ proposer = "eagle1", shape = "chain", depth = 2 }"#;
+        assert_eq!(named_cell(drafter).unwrap(), format!(", drafter = {drafter}"));
+        let keys = format!("drafter = {drafter}, accept = [{{ kind = \"gsd\", group = 3 }}]");
+        assert_eq!(named_cell(&format!("{{{keys}}}")).unwrap(), format!(", {keys}"));
+        assert_eq!(named_cell("{ drafter.proposer = \"none\" }").unwrap(), ",  drafter.proposer = \"none\" ");
     }
 }

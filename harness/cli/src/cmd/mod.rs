@@ -18,7 +18,6 @@ pub(crate) mod pair_metric;
 pub(crate) mod per_image_args;
 pub(crate) mod plan;
 mod plan_cuts;
-mod plan_devices;
 pub(crate) mod protocols;
 pub(crate) mod records;
 pub(crate) mod report;

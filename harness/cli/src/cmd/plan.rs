@@ -17,11 +17,14 @@ use specimen_experiments::{
     slurm::SlurmSpec,
     spec::{Cell, ModelSpec, Spec},
 };
-use specimen_foundation::{folders::DATA_VARIABLE, text::counted};
+use specimen_foundation::{
+    folders::DATA_VARIABLE,
+    gpus::{NVIDIA_DRIVER, gpu_folders},
+    text::counted,
+};
 use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
-    cmd::plan_devices::device_notes,
     console::{Console, answer, answer_json},
     exit::CliError,
     free_space,
@@ -327,4 +330,53 @@ fn seconds_by_history(plan: &Plan, out: &Path) -> Option<[f64; 2]> {
         seconds[usize::from(!cell.timed)] += of_image * per_cell;
     }
     Some(seconds)
+}
+
+/// A note for each GPU that `spec` asks for and that is not seen on this machine: a plan is for other machines too.
+fn device_notes(spec: &Spec) -> Vec<String> {
+    let of_cells = spec.cells.iter().map(|cell| cell.model.device.as_str());
+    let of_metrics = spec.metrics.iter().filter_map(|metric| metric.device.as_deref());
+    missing_devices(of_cells.chain(of_metrics), gpu_folders(Path::new(NVIDIA_DRIVER)).len())
+}
+
+/// A note for each of these devices that is not seen, on a machine with `n_gpus`.
+fn missing_devices<'d>(devices: impl Iterator<Item = &'d str>, n_gpus: usize) -> Vec<String> {
+    let mut asked: Vec<&str> = devices.filter(|device| !has_device(device, n_gpus)).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let seen = match n_gpus {
+        0 => "no GPU is".to_owned(),
+        1 => "only 1 GPU is".to_owned(),
+        n => format!("only {} are", counted(n, "GPU")),
+    };
+    let note = |device: &str| format!("device {device}: {seen} seen here; this plan needs it to run");
+    asked.into_iter().map(note).collect()
+}
+
+/// Whether a machine with `n_gpus` has this device. `cuda` is any GPU; another name than a GPU's is none of ours.
+fn has_device(device: &str, n_gpus: usize) -> bool {
+    match device {
+        "cuda" => n_gpus > 0,
+        other => other.strip_prefix("cuda:").and_then(|n| n.parse::<usize>().ok()).is_none_or(|n| n < n_gpus),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_gpu_that_is_not_seen_has_one_note() {
+        let asked = ["cpu", "cuda", "cuda:1", "cuda"];
+        let of = |n_gpus| missing_devices(asked.into_iter(), n_gpus);
+        assert_eq!(
+            of(0),
+            [
+                "device cuda: no GPU is seen here; this plan needs it to run",
+                "device cuda:1: no GPU is seen here; this plan needs it to run"
+            ]
+        );
+        assert_eq!(of(1), ["device cuda:1: only 1 GPU is seen here; this plan needs it to run"]);
+        assert!(of(2).is_empty() && missing_devices(["cpu"].into_iter(), 0).is_empty());
+    }
 }

@@ -7,11 +7,15 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
-use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
+use specimen_experiments::{
+    expect::{Expectation, Tolerance},
+    plan::Plan,
+    slurm::SlurmSpec,
+};
 use specimen_foundation::text::counted;
 use specimen_record::{
-    CellProgress, Manifest, Part, Record, RecordError, RunDir, Summary, free_bytes, read_document, read_rows,
-    run_progress, seal_complaints, verify_plan,
+    CellProgress, CellSummary, Manifest, Part, Record, RecordError, RunDir, Summary, free_bytes,
+    read_document, read_rows, run_progress, seal_complaints, verify_plan,
 };
 use specimen_runner::plan::{
     shard_map::made_again,
@@ -29,7 +33,7 @@ use crate::{
     cmd::report,
     console::Console,
     exit::CliError,
-    expectations, free_space,
+    free_space,
     progress::Progress,
     provenance, requirements,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
@@ -136,7 +140,7 @@ pub(crate) fn run(args: &RunArgs, console: &Console) -> anyhow::Result<()> {
     let written = report::write(&RunDir::open(&out)?, &args.look, &[], console)?;
     report::show(&written, console)?;
     let summary: Summary = read_document(&RunDir::open(&out)?.summary())?;
-    expectations::missed(&plan.spec.expect, &summary).iter().for_each(|warning| console.warn(warning));
+    missed_expectations(&plan.spec.expect, &summary).iter().for_each(|warning| console.warn(warning));
     let checked = outcome.check();
     if checked.is_err() && plan.spec.cells.iter().any(|cell| cell.external.is_some()) {
         name_logs(&RunDir::open(&out)?, console)?;
@@ -257,4 +261,31 @@ pub(crate) fn left(out: &Path, plan: &Plan, resume: bool) -> anyhow::Result<Vec<
         (cell.cell.clone(), cell.n_failed + cell.n_missing + n_again)
     };
     Ok(progress.cells.iter().map(left).collect())
+}
+
+/// A warning for each of `expected` whose value is missed or was not measured.
+fn missed_expectations(expected: &[Expectation], summary: &Summary) -> Vec<String> {
+    let warning = |row: &Expectation| {
+        let cell = summary.cells.iter().find(|cell| cell.id == row.cell);
+        let measured = cell.and_then(|cell| measured(cell, &row.measure));
+        let Expectation { cell, measure, value, tolerance, source } = row;
+        let bound = match tolerance {
+            Tolerance::Absolute(bound) => format!("within {bound}"),
+            Tolerance::Relative(share) => format!("within {} %", share * 100.0),
+        };
+        match measured {
+            Some(measured) if row.is_met_by(measured) => None,
+            Some(measured) => {
+                Some(format!("{cell}: {measure} is {measured:.4}, expected {value} {bound} ({source})"))
+            }
+            None => Some(format!("{cell}: {measure} was not measured, expected {value} {bound} ({source})")),
+        }
+    };
+    expected.iter().filter_map(warning).collect()
+}
+
+/// The value of a measure in the summary of a cell, or of a metric.
+fn measured(cell: &CellSummary, measure: &str) -> Option<f64> {
+    let metric = || cell.metrics.iter().find(|found| found.metric == measure)?.value;
+    cell.measured(measure).value.or_else(metric)
 }

@@ -3,12 +3,12 @@
 //! becomes a failed row.
 
 mod silence;
-mod worker_log;
 mod worker_processes;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fs::OpenOptions,
+    io::{Read, Seek, SeekFrom},
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
@@ -16,11 +16,10 @@ use std::{
 };
 
 use specimen_foundation::failure::FailureKind;
-use specimen_record::{ItemKey, open_in_place};
+use specimen_record::{ItemKey, open_in_place, open_to_read};
 
 use self::{
     silence::Silence,
-    worker_log::last_line,
     worker_processes::{End, Message, WorkerProcesses},
 };
 use crate::{
@@ -44,6 +43,8 @@ const MAX_DEATHS_BEFORE_AN_ITEM: u32 = 2;
 const MAX_DEATHS_IN_A_ROW: u32 = 8;
 /// How often requests to stop are looked at while no worker reports anything.
 const STOP_CHECK: Duration = Duration::from_millis(100);
+/// Bytes of a log in which its last line is looked for.
+const LAST_BYTES: u64 = 1 << 16;
 
 /// Workers of this machine.
 pub struct Local<'a> {
@@ -299,5 +300,36 @@ fn words(status: ExitStatus) -> String {
         (None, Some(11)) => "signal 11 (segmentation fault)".to_owned(),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => "an unknown end".to_owned(),
+    }
+}
+
+/// The last line of a worker's log; only the end of the file is read.
+fn last_line(log: &Path) -> String {
+    let end = || -> std::io::Result<Vec<u8>> {
+        let mut file = open_to_read(log)?;
+        file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(LAST_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(LAST_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = end().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it wrote nothing").to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_log_is_found_behind_much_of_it_and_in_any_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("worker.log");
+        assert_eq!(last_line(&log), "it wrote nothing");
+        let mut bytes = b"word \xff\n".repeat(50_000);
+        bytes.extend(b"the end \xfe of it\n \n");
+        std::fs::write(&log, bytes).unwrap();
+        assert_eq!(last_line(&log), "the end \u{fffd} of it");
     }
 }
