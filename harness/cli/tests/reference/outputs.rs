@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write};
 
 use serde_json::Value;
+use specimen_experiments::measures::{MEASURES, Measure};
 use specimen_record::{PublishedSchema, schemas};
 use specimen_report::{image_columns, table_columns};
 
@@ -36,6 +37,18 @@ pub(crate) fn outputs() -> String {
 
 /// The columns of the files that are tables.
 fn columns(text: &mut String) {
+    text.push_str(
+        "\n## Measures of a cell\nWhat `measures` of a cell in `summary.json` has by these names. Goals of `tune`, rules of gates, \
+         `[[expect]]` of specs and claims of papers take the same names, those under a cost table apart. One that does not \
+         apply to a cell is not there; one without a value says why.\n\n",
+    );
+    let row = |measure: &Measure| {
+        let better = measure.higher_is_better().map_or("", |higher| if higher { "higher" } else { "lower" });
+        let times = if measure.of_times { "yes" } else { "" };
+        [&code(&measure.key), measure.unit.as_str(), better, times, &measure.what].map(str::to_owned).to_vec()
+    };
+    let heads = ["measure", "unit", "better", "from times", "what it is"];
+    text.push_str(&table(&heads, MEASURES.iter().map(row)));
     text.push_str(
         "\n## report/table.csv\nOne row a cell. A measure with an interval has its ends in `NAME_lo` and `NAME_hi`. All \
          measures of the run are there, whatever columns the printed table shows; one that no cell has, or that is another's in every cell, is not. `speedup_e2e` and `e2e_s_per_image` are there where another program made a cell; `summary.json` always has both. Metrics follow under their own names, and `METRIC_distance` where nearer to the \
