@@ -10,7 +10,6 @@ pub mod console;
 pub mod exit;
 mod former_commands;
 mod free_space;
-mod image_seconds;
 mod requirements;
 mod seal_check;
 pub mod shared_args;

@@ -21,7 +21,7 @@ use specimen_record::{ItemKey, MetricFile, Record, RunDir, SCHEMA, Status, check
 use specimen_stats::averages::mean_over_groups;
 
 use crate::{
-    driver::{context::Context, events::DriverEvent},
+    driver::{events::DriverEvent, executor::Context},
     error::RunError,
     images::load::{CPU, Models},
     imported_scores,

@@ -25,11 +25,10 @@ use specimen_foundation::{
 use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
+    cmd::status::seconds_per_image,
     console::{Console, answer, answer_json},
     exit::CliError,
-    free_space,
-    image_seconds::seconds_per_image,
-    requirements,
+    free_space, requirements,
     shared_args::Format,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
 };

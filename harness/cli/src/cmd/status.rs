@@ -6,7 +6,9 @@ use std::{fmt::Write, path::PathBuf};
 use clap::Args;
 use serde::Serialize;
 use specimen_foundation::text::counted;
-use specimen_record::{CellProgress, ItemKey, Manifest, PlanFile, RunDir, read_document, run_progress};
+use specimen_record::{
+    CellProgress, ItemKey, Manifest, PlanFile, RunDir, read_document, read_timings, run_progress,
+};
 use specimen_runner::{
     plan::{shard_map::made_again, stored_plan::spec_of},
     process::lock::Lock,
@@ -15,7 +17,6 @@ use specimen_runner::{
 
 use crate::{
     console::{Console, answer, answer_json},
-    image_seconds::seconds_per_image,
     shared_args::Format,
 };
 
@@ -223,6 +224,19 @@ fn human(status: &Status) -> String {
         say(format!("torn    {torn}"));
     }
     text
+}
+
+/// Mean seconds of an image, warm-ups apart, for every cell that has images.
+pub(crate) fn seconds_per_image(run: &RunDir) -> anyhow::Result<Vec<(String, f64)>> {
+    let mut sums: Vec<(String, u64, u64)> = Vec::new();
+    for timed in read_timings(run)?.rows.iter().filter(|timed| !timed.row.warmup) {
+        let cell = timed.row.key.cell();
+        match sums.iter_mut().find(|(name, _, _)| *name == cell) {
+            Some((_, ns, n)) => (*ns, *n) = (*ns + timed.row.e2e_ns, *n + 1),
+            None => sums.push((cell, timed.row.e2e_ns, 1)),
+        }
+    }
+    Ok(sums.into_iter().map(|(name, ns, n)| (name, ns as f64 * 1e-9 / n as f64)).collect())
 }
 
 #[cfg(test)]

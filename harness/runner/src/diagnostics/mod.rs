@@ -22,7 +22,7 @@ use specimen_models::seam::{generation::ModelGeneration, loaded_model::LoadedMod
 use specimen_record::{DiagnosticFile, Record};
 
 use crate::{
-    driver::{context::Context, events::DriverEvent},
+    driver::{events::DriverEvent, executor::Context},
     error::RunError,
     images::{load::Models, method::method_on},
     score::CellImages,

@@ -1,7 +1,30 @@
 //! Where the workers of a run come from: processes of this machine, or the tasks of a cluster. Both start the
 //! same program on the same shards, so the results of a run do not depend on it.
 
-use crate::{driver::context::Context, error::RunError, plan::shard_map::ShardMap};
+use specimen_datasets::data_root::DataRoot;
+use specimen_experiments::plan::Plan;
+use specimen_record::{PlanFile, RunDir};
+
+use crate::{
+    driver::events::DriverEvent, error::RunError, plan::shard_map::ShardMap, process::disk_wait::DiskWait,
+};
+
+/// A run under way.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The run, whose manifest and plan are written.
+    pub run: &'a RunDir,
+    /// Its plan, with the spec.
+    pub plan: &'a Plan,
+    /// The plan as the run stores it.
+    pub file: &'a PlanFile,
+    /// The folder of the data.
+    pub data_root: Option<&'a DataRoot>,
+    /// How writes wait for disk space; it also has the requests to stop.
+    pub disk: DiskWait<'a>,
+    /// Passes an event to whatever shows the progress of the run.
+    pub report: &'a dyn Fn(DriverEvent),
+}
 
 /// What is to be worked on.
 #[derive(Clone, Copy)]

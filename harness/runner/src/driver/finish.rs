@@ -13,7 +13,7 @@ use specimen_record::{
 
 use crate::{
     diagnostics::diagnose,
-    driver::{context::Context, events::DriverEvent},
+    driver::{events::DriverEvent, executor::Context},
     error::RunError,
     images::load::Models,
     score::{Uncomputed, check_images, score},

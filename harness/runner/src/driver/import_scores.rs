@@ -12,8 +12,8 @@ use specimen_record::{
 
 use crate::{
     driver::{
-        context::Context,
         events::DriverEvent,
+        executor::Context,
         finish::{Outcome, conclude, merged},
         open_run::LOCK_PATIENCE,
         renewal::{Renewal, renew_manifest},

@@ -10,7 +10,7 @@ use specimen_record::{Manifest, RunDir, read_document};
 use crate::{
     driver::events::DriverEvent,
     error::RunError,
-    process::shell_words::shell_word,
+    process::shell_word,
     protocol_scores,
     score::{Uncomputed, known},
 };

@@ -1,6 +1,5 @@
 //! A whole run: plan, workers, merge, scores, summary, seal.
 
-pub mod context;
 pub mod events;
 pub mod executor;
 pub mod finish;
@@ -20,9 +19,8 @@ use specimen_experiments::plan::Plan;
 use specimen_record::{CellProgress, Git, Lease, RecordError, read_document, run_progress, sweep_unfinished};
 
 use self::{
-    context::Context,
     events::DriverEvent,
-    executor::{Completion, Executor, Work},
+    executor::{Completion, Context, Executor, Work},
     finish::{Outcome, finish},
     kept_metrics::{keep_metrics, uncomputed},
     open_run::Opening,

@@ -9,7 +9,7 @@ use crate::{
     error::RunError,
     images::external_processes::renew_files,
     machine,
-    process::{disk_wait::DiskWait, removal::remove_if_there},
+    process::{disk_wait::DiskWait, remove_if_there},
 };
 
 /// The plan that a run is enlarged to.

@@ -9,7 +9,7 @@ use specimen_record::{
     Checksums, FROM_A_COPY, Manifest, Part, RecordError, RunDir, RunProgress, decode_part, seal_complaints,
 };
 
-use crate::{driver::events::DriverEvent, error::RunError, process::removal::remove_if_there};
+use crate::{driver::events::DriverEvent, error::RunError, process::remove_if_there};
 
 /// What follows from a file that is not as it was sealed.
 enum Repair {

@@ -8,8 +8,8 @@ use specimen_record::{Manifest, PlanFile, Record, RunDir, read_document, read_ro
 
 use crate::{
     driver::{
-        context::Context,
         events::DriverEvent,
+        executor::Context,
         finish::{Outcome, finish},
         open_run::LOCK_PATIENCE,
         renewal::{Renewal, renew_manifest},

@@ -24,7 +24,7 @@ use crate::external::{
     Answer, ExternalError, Image, Made, PROTOCOL, Process, Request, Sampling, Scratch, Start, message::Model,
     picture, scratch::remove_dead,
 };
-use crate::{error::RunError, plan::stored_plan::word_of, process::shell_words::shell_word};
+use crate::{error::RunError, plan::stored_plan::word_of, process::shell_word};
 
 /// Bytes of one declared file, at most: what is larger belongs into the process' own checks.
 const MAX_FILE_BYTES: u64 = 64 << 30;

@@ -25,8 +25,8 @@ use specimen_record::{
 use self::imported_plan::{in_order, plan, prompts_of, uneven_prompts};
 use crate::{
     driver::{
-        context::Context,
         events::DriverEvent,
+        executor::Context,
         finish::{Outcome, finish},
     },
     error::RunError,

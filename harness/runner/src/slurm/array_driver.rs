@@ -15,12 +15,11 @@ use specimen_record::{
 
 use crate::{
     driver::{
-        context::Context,
         events::DriverEvent,
-        executor::{Completion, Work},
+        executor::{Completion, Context, Work},
     },
     error::RunError,
-    process::{disk_wait::DiskWait, removal::remove_if_there},
+    process::{disk_wait::DiskWait, remove_if_there},
     work::{
         failed_item::{DEATHS_OF_A_FAILED_ITEM, write_failure},
         heartbeat::{DiskState, last_state, reserve},

@@ -23,10 +23,7 @@ use std::path::Path;
 use specimen_experiments::slurm::SlurmSpec;
 
 use crate::{
-    driver::{
-        context::Context,
-        executor::{Completion, Executor, Work},
-    },
+    driver::executor::{Completion, Context, Executor, Work},
     error::RunError,
     plan::shard_map::ShardMap,
     process::stop_request::StopRequest,

@@ -7,7 +7,7 @@ use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::slurm::{Ask, SlurmSpec};
 use specimen_record::{ItemKey, RunDir};
 
-use crate::{error::RunError, plan::shard_map::ShardMap, process::shell_words::shell_quoted};
+use crate::{error::RunError, plan::shard_map::ShardMap, process::shell_quoted};
 
 /// What the script runs.
 pub(crate) struct Script<'a> {

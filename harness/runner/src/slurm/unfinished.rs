@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use specimen_record::{ItemKey, coverage};
 
 use crate::{
-    driver::{context::Context, executor::Work},
+    driver::executor::{Context, Work},
     error::RunError,
     plan::shard_map::{is_timed, timed_cells},
     work::remaining::Remaining,

@@ -27,7 +27,7 @@ use crate::{
     },
     machine::{self, allocation, load_meter::LoadMeter, provenance::Provenance},
     plan::batches::Together,
-    process::{disk_wait::DiskWait, removal::remove_if_there, stop_request::StopRequest},
+    process::{disk_wait::DiskWait, remove_if_there, stop_request::StopRequest},
     work::{
         claim::Claim,
         plain_steps::PlainSteps,

@@ -17,7 +17,7 @@ use specimen_record::{RunDir, open_in_place, read_bounded};
 
 use crate::{
     error::RunError,
-    process::{disk_wait::Wait, lock::Lock, removal::remove_if_there, stop_request::StopRequest},
+    process::{disk_wait::Wait, lock::Lock, remove_if_there, stop_request::StopRequest},
 };
 
 /// The variable that changes how long a heartbeat may be silent, in seconds.

@@ -4,11 +4,11 @@ use specimen_record::{DiagnosticFile, Summary};
 
 use crate::ReportError;
 use crate::drawing::figure::{Figure, Style};
+use crate::figures::by_reason;
 use crate::figures::confidence::Confidences;
 use crate::figures::draft_paths::PathSimilarities;
 use crate::figures::feature_pairs::PairMaps;
 use crate::figures::feature_rows::FeatureMaps;
-use crate::figures::reasons::by_reason;
 use crate::figures::risen_tokens::WindowGuesses;
 
 /// A figure, or the reason why it is not there.

@@ -6,7 +6,7 @@ use specimen_record::Summary;
 use crate::ReportError;
 use crate::drawing::charts::stacked_bars::{StackedBar, StackedBars};
 use crate::drawing::figure::{Figure, Style, Words};
-use crate::figures::reasons::by_reason;
+use crate::figures::by_reason;
 use crate::table::CsvText;
 use crate::tables::conditions::conditions;
 

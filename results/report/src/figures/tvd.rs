@@ -6,7 +6,7 @@ use crate::ReportError;
 use crate::drawing::charts::scatter::{Dot, Scatter};
 use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
-use crate::figures::reasons::by_reason;
+use crate::figures::by_reason;
 use crate::figures::setting_lines::{Line, lines, place};
 use crate::table::CsvText;
 use crate::tables::conditions::conditions;

@@ -24,9 +24,8 @@ use self::{
 };
 use crate::{
     driver::{
-        context::Context,
         events::DriverEvent,
-        executor::{Completion, Executor, Work},
+        executor::{Completion, Context, Executor, Work},
     },
     error::RunError,
     plan::shard_map::ShardMap,
