@@ -3,10 +3,6 @@
 /// A text as one line: every character that breaks a line or steers a terminal becomes a space.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
 }
 
@@ -20,6 +16,16 @@ pub fn csv_field(text: &str) -> String {
         true => format!("'{line}"),
         false => line,
     }
+}
+
+/// The same with such characters as escapes: a name stays one that can be told from others.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    text.chars().map(|c| if steers(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
+fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The lines of a message with `separator` between them, trimmed, without empty ones.
@@ -60,7 +66,9 @@ mod tests {
 
     #[test]
     fn nothing_steers_a_terminal_or_turns_a_line_around() {
-        assert_eq!(one_line("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e\u{2028}f"), "a [2Jb  c d e f");
+        let text = "a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e\u{2028}f";
+        assert_eq!(one_line(text), "a [2Jb  c d e f");
+        assert_eq!(escaped(text), "a\\u{1b}[2Jb\\u{d}\\u{a}c\\u{9b}d\\u{202e}e\\u{2028}f");
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! What can be wrong with a file of weights: where, what was expected, what was found, and what to do.
 
-use std::{io, path::PathBuf};
+use std::{ffi::OsStr, io, path::PathBuf};
 
-use specimen_foundation::failure::{Failure, FailureKind};
+use specimen_foundation::{
+    failure::{Failure, FailureKind},
+    text::escaped,
+};
 
 /// Why a conversion did not take place. Nothing is left behind then.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
     /// A file that cannot be opened or mapped.
-    #[error("{path}: cannot read it: {source}")]
+    #[error("{}: cannot read it: {source}", plain(.path))]
     Read {
         /// Path of the file.
         path: PathBuf,
@@ -16,7 +19,7 @@ pub enum ConvertError {
         source: io::Error,
     },
     /// A file that cannot be written.
-    #[error("{path}: cannot write it: {source}")]
+    #[error("{}: cannot write it: {source}", plain(.path))]
     Write {
         /// The file, or the folder it was to be in.
         path: PathBuf,
@@ -24,7 +27,7 @@ pub enum ConvertError {
         source: io::Error,
     },
     /// A container that is not what it should be.
-    #[error("{path}: byte {offset}: expected {expected}, found {found}; {remedy}")]
+    #[error("{}: byte {offset}: expected {}, found {}; {remedy}", plain(.path), plain(.expected), plain(.found))]
     Format {
         /// Path of the file.
         path: PathBuf,
@@ -38,7 +41,7 @@ pub enum ConvertError {
         remedy: String,
     },
     /// A pickle that does not hold together, or asks for what is never done.
-    #[error("{path}: byte {offset}, opcode {opcode}: expected {expected}, found {found}; {remedy}")]
+    #[error("{}: byte {offset}, opcode {opcode}: expected {}, found {}; {remedy}", plain(.path), plain(.expected), plain(.found))]
     Pickle {
         /// Path of the file.
         path: PathBuf,
@@ -54,7 +57,7 @@ pub enum ConvertError {
         remedy: Box<str>,
     },
     /// A tensor that is not inside its storage, or cannot be written as asked.
-    #[error("{path}: tensor `{name}`: expected {expected}, found {found}; {remedy}")]
+    #[error("{}: tensor `{}`: expected {}, found {}; {remedy}", plain(.path), plain(.name), plain(.expected), plain(.found))]
     Tensor {
         /// Path of the file.
         path: PathBuf,
@@ -68,7 +71,7 @@ pub enum ConvertError {
         remedy: String,
     },
     /// A file without tensors by name.
-    #[error("{path}: expected tensors by name, found {found}; {remedy}")]
+    #[error("{}: expected tensors by name, found {}; {remedy}", plain(.path), plain(.found))]
     NoTensors {
         /// Path of the file.
         path: PathBuf,
@@ -78,7 +81,7 @@ pub enum ConvertError {
         remedy: String,
     },
     /// A file that does not hold what is to be written.
-    #[error("{path}: expected {expected}, found {found}; {remedy}")]
+    #[error("{}: expected {}, found {}; {remedy}", plain(.path), plain(.expected), plain(.found))]
     Lacks {
         /// Path of the file.
         path: PathBuf,
@@ -90,7 +93,7 @@ pub enum ConvertError {
         remedy: String,
     },
     /// Names that do not fit the recipe.
-    #[error("{path}: the recipe {recipe}: {reason}")]
+    #[error("{}: the recipe {recipe}: {}", plain(.path), plain(.reason))]
     Recipe {
         /// Path of the file.
         path: PathBuf,
@@ -103,6 +106,11 @@ pub enum ConvertError {
 
 /// What to do about a file whose end is missing.
 pub(crate) const FETCH_AGAIN: &str = "the file is truncated or damaged: fetch it again";
+
+/// What a message shows of a text with names from a file in it.
+fn plain(text: &(impl AsRef<OsStr> + ?Sized)) -> String {
+    escaped(&text.as_ref().to_string_lossy())
+}
 
 impl Failure for ConvertError {
     fn kind(&self) -> Option<FailureKind> {

@@ -11,7 +11,7 @@ use specimen_catalog::{
     entry,
     hub::HubError,
 };
-use specimen_foundation::text::counted;
+use specimen_foundation::text::{counted, escaped};
 use specimen_measure::error::MeasureError;
 
 use crate::{
@@ -147,17 +147,41 @@ fn recipe(name: &str) -> anyhow::Result<&'static Recipe> {
 
 fn human(answered: &ConvertAnswer<'_>) -> String {
     let ConvertAnswer { output, n_bytes, blake3, n_tensors, format, key, dropped, .. } = answered;
-    let below = if key.is_empty() { String::new() } else { format!(", below `{key}`") };
+    let below = if key.is_empty() { String::new() } else { format!(", below `{}`", escaped(key)) };
     let left_out = match dropped.len() {
         0 => String::new(),
-        1 => format!("\nleft out one tensor, `{}`", dropped[0]),
-        n => format!("\nleft out {n} tensors, the first is `{}`", dropped[0]),
+        1 => format!("\nleft out one tensor, `{}`", escaped(&dropped[0])),
+        n => format!("\nleft out {n} tensors, the first is `{}`", escaped(&dropped[0])),
     };
-    let sources =
-        answered.sources.iter().map(|line| format!("\nread {} (SHA-256 {})", line.file, line.sha256));
+    let read = |line: &SourceLine<'_>| format!("\nread {} (SHA-256 {})", escaped(line.file), line.sha256);
+    let sources = answered.sources.iter().map(read);
     format!(
         "{output}: {}, {n_bytes} bytes, BLAKE3 {blake3}\nfrom {format}{below}{}{left_out}",
         counted(n_tensors, "tensor"),
         sources.collect::<String>()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_from_a_file_begins_no_line_of_the_answer() {
+        let dropped = ["a\nb".to_owned(), "c".to_owned()];
+        let mut answered = ConvertAnswer {
+            schema: 1,
+            output: "o".to_owned(),
+            n_bytes: 1,
+            blake3: "d",
+            n_tensors: 1,
+            format: "a file",
+            key: "e\nf",
+            dropped: &dropped,
+            sources: vec![SourceLine { file: "g\nh", sha256: "i" }],
+        };
+        assert_eq!(human(&answered).lines().count(), 4, "{}", human(&answered));
+        answered.dropped = &dropped[..1];
+        assert_eq!(human(&answered).lines().count(), 4, "{}", human(&answered));
+    }
 }

@@ -110,8 +110,7 @@ fn counts(data: &CellData<'_>) -> Readings {
         return counted.map(|measure| (measure.to_owned(), Reading::absent("no image"))).into();
     };
     let (mean, pooled) = (&counts.macro_mean, &counts.micro);
-    let sum =
-        |of: fn(&Record) -> f64| data.records.iter().map(|record| of(record)).sum::<f64>();
+    let sum = |of: fn(&Record) -> f64| data.records.iter().map(|record| of(record)).sum::<f64>();
     let has_forced = data.records.iter().any(|record| record.forced > 0);
     let found = [
         ("accepted_per_step", Some(mean.accepted_per_step)),

@@ -8,7 +8,8 @@ use specimen_experiments::{names::BASELINE, plan::Plan, spec::Cell};
 use specimen_stats::bootstrap::{BootstrapPlan, N_RESAMPLES};
 
 use crate::{
-    Digest, ItemKey, Manifest, Record, RunDir, SUMMARY_SCHEMA, Status, StepsRow, Summary, read_rows, read_timings,
+    Digest, ItemKey, Manifest, Record, RunDir, SUMMARY_SCHEMA, Status, StepsRow, Summary, read_rows,
+    read_timings,
     summary::{
         cell_data::{CellData, find_whole_attempts},
         cell_summary::cell_summary,

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use specimen_catalog::convert::Limits;
+use specimen_catalog::convert::{
+    Limits, Options, Recipe,
+    recipe::{Names, Rule},
+};
 
 use crate::convert::{
     archive::{Archive, crc32, stored},
@@ -325,4 +328,81 @@ fn an_index_stays_in_its_folder_and_is_complete() {
         let error = convert(&path, &plain()).unwrap_err().to_string();
         assert!(error.contains(part), "`{part}` is not in `{error}`");
     }
+}
+
+/// A name that clears a terminal, begins a line of its own and turns the rest of it around.
+const EVIL: &str = "w\u{1b}[2J\n\u{202e}x\u{9b}";
+
+/// A file of `torch.save` before 1.6: objects, the keys of its storages, and their contents.
+fn legacy(objects: Pickle, keys: &[&str], contents: &[u8]) -> Vec<u8> {
+    let magic = Pickle::new().raw(b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19").end();
+    let version = Pickle::new().raw(b"M\xe9\x03").end();
+    let machine = Pickle::new().raw(b"}(").text("little_endian").raw(b"\x88u").end();
+    let keys = keys.iter().fold(Pickle::new().raw(b"]("), |list, key| list.text(key)).raw(b"e").end();
+    [magic, version, machine, objects.end_dict(), keys, contents.to_vec()].concat()
+}
+
+fn safetensors(header: &str, n_data: usize) -> Vec<u8> {
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &vec![0; n_data]].concat()
+}
+
+#[test]
+fn control_characters_of_a_name_are_escapes_in_every_message_of_every_reader() {
+    let evil = || Pickle::new().op(b'}').op(b'(').text(EVIL);
+    let of_storage = |key: &str, n: u64| tensor_of(evil(), ("FloatStorage", key, n));
+    let whole = || of_storage("0", 4).end_dict();
+    let torch = |pickle: Vec<u8>| Archive::torch(pickle, &[0; 16]).bytes();
+    let path = format!("a/{EVIL}");
+    let alone = |name: &str| Archive::default().with(name, "z");
+    let pickle = format!("{EVIL}/data.pkl");
+    let two = |n: usize| [&n.to_le_bytes()[..], &vec![0; 4 * n]].concat();
+    let short = Archive::default().with("archive/data.pkl", of_storage(EVIL, 5).end_dict());
+    let header = |kind: &str, [from, to]: [u32; 2]| {
+        let name = serde_json::to_string(EVIL).unwrap();
+        format!("{{{name}:{{\"dtype\":\"{kind}\",\"shape\":[1],\"data_offsets\":[{from},{to}]}}}}")
+    };
+    let index = |tensor: &str, shard: &str| {
+        serde_json::to_vec(&serde_json::json!({ "weight_map": { "x": "a.pt", tensor: shard } })).unwrap()
+    };
+    let files: Vec<(&str, Vec<u8>)> = vec![
+        ("path.pt", alone(&format!("../{EVIL}")).bytes()),
+        ("other.pt", alone(&path).bytes()),
+        ("aliased.pt", alone(&path).alias("a/b", None).bytes()),
+        ("two.pt", alone(&pickle).with("y/data.pkl", "z").bytes()),
+        ("packed.pt", Archive::default().with(&pickle, whole()).deflated().bytes()),
+        ("lost.pt", Archive::default().with(&pickle, whole()).bytes()),
+        ("storage.pt", torch(of_storage(EVIL, 4).end_dict())),
+        ("short.pt", short.with(&format!("archive/data/{EVIL}"), [0; 16]).bytes()),
+        ("view.pt", torch(evil().tensor(("FloatStorage", "0", 4), 1, &[4], &[1]).end_dict())),
+        ("keys.pt", torch(evil().op(b'N').end_dict())),
+        ("twice.pt", torch(tensor(of_storage("0", 4).text(EVIL)).end_dict())),
+        ("global.pt", torch(evil().text(EVIL).text(EVIL).op(0x93).end_dict())),
+        ("text.pt", torch(evil().text(EVIL).op(b')').op(b'R').end_dict())),
+        ("order.pt", Archive::torch(whole(), &[0; 16]).with("archive/byteorder", EVIL).bytes()),
+        ("none.pth", legacy(of_storage(EVIL, 4), &[], &[])),
+        ("cut.pth", legacy(of_storage(EVIL, 4), &[EVIL], &two(3))),
+        ("again.pth", legacy(of_storage(EVIL, 4), &[EVIL, EVIL], &[two(4), two(4)].concat())),
+        ("unknown.pth", legacy(of_storage("0", 4), &[EVIL], &[])),
+        ("types.pth", legacy(tensor_of(of_storage(EVIL, 4).text("y"), ("FloatStorage", EVIL, 5)), &[], &[])),
+        ("kind.safetensors", safetensors(&header("F8_E8M0", [0, 1]), 1)),
+        ("place.safetensors", safetensors(&header("F32", [1, 5]), 5)),
+        ("shard.index.json", index("x", &path)),
+        ("absent.index.json", index("x", EVIL)),
+        ("tensor.index.json", index(EVIL, "a.pt")),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.pt"), torch(tensor(Pickle::dict()).end_dict())).unwrap();
+    let one = Rule { from: "y".into(), to: Names::One("y".into()), unpair_heads: None, optional: false };
+    let recipe = Recipe { name: "m".into(), drop: Vec::new(), keep: Vec::new(), rename: vec![one] };
+    let sound = ("recipe.pt", torch(whole()));
+    let check = |(name, bytes): &(&str, Vec<u8>), options: &Options<'_>| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let error = convert(&path, options).map(|(report, _)| report).unwrap_err().to_string();
+        let steers = |c: char| c.is_control() || c == '\u{202e}';
+        assert!(!error.contains(steers) && error.contains("\\u{1b}"), "{name}: {}", error.escape_debug());
+    };
+    files.iter().for_each(|file| check(file, &plain()));
+    check(&sound, &Options { recipe: Some(&recipe), ..plain() });
+    check(&sound, &Options { key: Some("state_dict"), ..plain() });
 }
