@@ -207,12 +207,15 @@ pub(crate) fn hex(hasher: impl Digest) -> String {
 /// What takes the digest of a file.
 pub type OfFile<'a> = dyn Fn(&Path, &str) -> io::Result<String> + 'a;
 
-/// The digest of the file at `path` of the kind that `like` is: git's of a blob, or SHA-256.
+/// The digest of the file at `path` of the kind that `like` is: git's of a blob, the plain SHA-1 by which some proxies of the
+/// hub name content where it is `like`, or SHA-256.
 pub fn of_file(path: &Path, like: &str) -> io::Result<String> {
     if !is_git(like) {
         return taken_in(path, Sha256::new());
     }
-    taken_in(path, Sha1::new().chain_update(format!("blob {}\0", path.metadata()?.len())))
+    let git = taken_in(path, Sha1::new().chain_update(format!("blob {}\0", path.metadata()?.len())))?;
+    let is_plain = git != like && taken_in(path, Sha1::new())? == like;
+    Ok(if is_plain { like.to_owned() } else { git })
 }
 
 /// The digest once `hasher` has the bytes of the file at `path` too.
@@ -230,7 +233,7 @@ fn taken_in(path: &Path, mut hasher: impl Digest) -> io::Result<String> {
 }
 
 /// Whether `text` is a whole digest in lower-case hexadecimal digits, as the hub names content: a SHA-256, or git's of a small
-/// file.
+/// file; a proxy may name it by its SHA-1.
 pub(crate) fn is_digest(text: &str) -> bool {
     [40, 64].contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -22,10 +22,14 @@ use crate::hub::{
     server::{COMMIT, Served},
 };
 
+/// The name that some proxies give to content.
+fn sha1(bytes: &[u8]) -> String {
+    Sha1::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The name of a small file's content in the hub.
 fn git(bytes: &[u8]) -> String {
-    let digest = Sha1::digest([format!("blob {}\0", bytes.len()).as_bytes(), bytes].concat());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    sha1(&[format!("blob {}\0", bytes.len()).as_bytes(), bytes].concat())
 }
 
 fn put(path: &Path, bytes: &[u8]) {
@@ -41,7 +45,7 @@ fn left_in(folder: &Path) -> Vec<String> {
 
 #[test]
 fn content_in_a_store_of_all_repositories_is_checked_by_its_repositorys_own_name() {
-    for name in [sha256(CONTENT), git(CONTENT)] {
+    for name in [sha256(CONTENT), git(CONTENT), sha1(CONTENT)] {
         let desk = Desk::new();
         // What stands behind it has a name of 64 digits that is the SHA-256 of nothing.
         let stored = desk.folder.path().join("hub/blobs/ab").join("ab".repeat(32));
@@ -63,7 +67,7 @@ fn content_in_a_store_of_all_repositories_is_checked_by_its_repositorys_own_name
 
 #[test]
 fn a_blob_with_the_right_name_is_linked_if_it_has_the_content_and_refused_if_not() {
-    for name in [sha256(CONTENT), git(CONTENT)] {
+    for name in [sha256(CONTENT), git(CONTENT), sha1(CONTENT)] {
         let desk = Desk::new();
         desk.server.put(URL, Served::new(CONTENT, &name));
         let blob = desk.in_cache(&format!("blobs/{name}"));
@@ -75,6 +79,9 @@ fn a_blob_with_the_right_name_is_linked_if_it_has_the_content_and_refused_if_not
         assert!(found.was_here && found.vouched == Vouched::Hub, "nothing was fetched: {found:?}");
         let asked = desk.server.asked();
         assert!(asked.iter().all(|line| line.starts_with("HEAD ")), "{asked:?}");
+        std::fs::remove_file(&blob).unwrap();
+        let found = desk.fetch(&hub_file()).unwrap();
+        assert!(!found.was_here && found.vouched == Vouched::Hub, "{found:?}");
     }
 }
 
