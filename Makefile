@@ -7,7 +7,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 # Two workers at a time: the baseline holds no times, and results do not depend on shards.
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build wheel dist dist-check test test-long test-torch211 lint packages notices reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate audit build wheel dist dist-check test test-long test-torch211 lint packages notices reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -19,6 +19,10 @@ gate: build ## run the first experiment again and compare it with the baseline i
 	rm -rf $(GATED)
 	OMP_NUM_THREADS=1 $(SPECIMEN) run experiments/specs/quickstart.toml --shards 2 --timed-jobs 2 --out $(GATED)
 	$(SPECIMEN) gate $(GATED) --baseline results/baselines/quickstart.json --junit $(GATED)/gate.xml
+
+# The Python of the tests, which has NumPy, where scripts/python-tests.sh made one.
+audit: ## recompute every number of RUN=folder from its raw rows, without the program; ARGS="--costs FILE" and more
+	@$(or $(wildcard $(or $(CARGO_TARGET_DIR),target)/python-tests/bin/python),python3) harness/python/tests/audit.py $(RUN) $(ARGS)
 
 build: libtorch ## build everything, the binary `specimen` included
 	cargo build --release --locked
