@@ -197,6 +197,12 @@ def test_a_run_that_was_killed_and_grew_agrees(tmp_path, capsys):
     assert len(attempts) == 3
 
 
+def test_a_run_that_grew_by_samples_agrees(tmp_path, capsys):
+    run("run", spec(tmp_path, "samples", 5, LANTERN), "--out", "run", cwd=tmp_path)
+    run("run", spec(tmp_path, "samples", 5, LANTERN, samples=3), "--out", "run", "--resume", cwd=tmp_path)
+    check(capsys, tmp_path / "run", compared=500)
+
+
 def test_a_run_with_failures_agrees(tmp_path, capsys):
     path = spec(tmp_path, "fails", 7, external(tmp_path, "fails"), samples=2)
     run("run", path, "--out", "run", cwd=tmp_path, code=5)

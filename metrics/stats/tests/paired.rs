@@ -16,12 +16,17 @@ fn plan(seed: u64, level: f64) -> BootstrapPlan {
 /// Log-normal run times of `n` prompts: a shared difficulty (deviation 0.5) and noise on each side (0.2, 0.3), the
 /// method being twice as fast. The expectation of baseline over method is `2 exp((0.04 - 0.09) / 2)`.
 fn simulated_times(dataset: u64, n: u64) -> Paired<u64> {
+    times_of_ratio(2.0, dataset, n)
+}
+
+/// The same, the method being `ratio` times as fast.
+fn times_of_ratio(ratio: f64, dataset: u64, n: u64) -> Paired<u64> {
     let rng = CounterRng::new(dataset);
     let normal = |counter: u64| normal_quantile(rng.uniform(counter).max(1e-12)).unwrap();
     let time = |i: u64, side: u64, scale: f64, noise: f64| {
         scale * (0.5 * normal(3 * i) + noise * normal(3 * i + side)).exp()
     };
-    let baseline = (0..n).map(|i| (i, time(i, 1, 2.0, 0.2)));
+    let baseline = (0..n).map(|i| (i, time(i, 1, ratio, 0.2)));
     let method = (0..n).map(|i| (i, time(i, 2, 1.0, 0.3)));
     Paired::join(baseline, method).unwrap()
 }
@@ -168,6 +173,27 @@ fn the_change_of_a_ratio_is_that_of_the_ratios_of_sums() {
     assert_eq!((same.change.value, same.p, same.detectable), (0.0, None, 0.0));
     let other = Paired::join([(0, 1.0), (9, 1.0)], [(0, 1.0), (9, 1.0)]).unwrap();
     assert!(ratio_of_sums_change(&first, &other, &plan(1, 0.95)).is_err());
+}
+
+#[test]
+fn the_test_of_a_ratio_is_of_the_ratio_of_sums() {
+    let of = |above: [f64; 4], below: [f64; 4]| Paired::join((0..4).zip(above), (0..4).zip(below)).unwrap();
+    let (p, detectable) = of([10.0, 1.0, 4.0, 5.0], [5.0, 1.0, 2.0, 2.0]).ratio_of_sums_test().unwrap();
+    // A ratio of 2; pulls (above - 2 below) / 2.5 are 0, -0.4, 0, 0.4, on its logarithm half as much.
+    let error = (0.32_f64 / 3.0 / 4.0).sqrt() / 2.0;
+    let expected = student_two_sided_p(3, 2.0_f64.ln() / error).unwrap();
+    assert!((p.unwrap() - expected).abs() < 1e-12, "{p:?} {expected}");
+    // scipy.stats.nct, see the test of detectable differences.
+    assert!((detectable - (4.255_898_687 * error).exp()).abs() < 1e-6, "{detectable}");
+    let still = of([2.0, 4.0, 6.0, 8.0], [1.0, 2.0, 3.0, 4.0]).ratio_of_sums_test().unwrap();
+    assert_eq!(still, (None, 1.0));
+    // Where both means are alike, once in twenty.
+    let is_found = |dataset: &u64| {
+        let pairs = times_of_ratio(0.025_f64.exp(), 700_000 + dataset, 60);
+        pairs.ratio_of_sums_test().unwrap().0.unwrap() < 0.05
+    };
+    let share = (0..1000).filter(is_found).count() as f64 / 1000.0;
+    assert!((0.02..=0.09).contains(&share), "{share}");
 }
 
 #[test]

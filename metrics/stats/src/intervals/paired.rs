@@ -109,6 +109,31 @@ impl<K> Paired<K> {
         })
     }
 
+    /// What each prompt adds to the ratio of sums, to first order: `(above - ratio * below) / mean(below)`. These sum to zero.
+    fn pulls(&self, ratio: f64) -> Result<Vec<f64>, StatsError> {
+        let mean = arithmetic_mean(&self.method)?;
+        let pairs = self.baseline.iter().zip(&self.method);
+        Ok(pairs.map(|(above, below)| (above - ratio * below) / mean).collect())
+    }
+
+    /// Returns the two-sided p value of no change of the [`Paired::ratio_of_sums`], and the smallest factor that these pairs
+    /// would have found with 80 % power: Student's t of its logarithm, whose standard error is that of what each prompt adds
+    /// to it, to first order. No p value where no prompt moves it.
+    ///
+    /// # Errors
+    /// As [`Paired::ratio_of_sums`].
+    pub fn ratio_of_sums_test(&self) -> Result<(Option<f64>, f64), StatsError> {
+        self.require_positive_values()?;
+        let ratio = self.baseline.iter().sum::<f64>() / self.method.iter().sum::<f64>();
+        let pulls = self.pulls(ratio)?;
+        let error = if is_constant(&pulls, ratio) { 0.0 } else { standard_error(&pulls)? / ratio };
+        let p = match error > 0.0 {
+            true => Some(student_two_sided_p(pulls.len() as u64 - 1, ratio.ln() / error)?),
+            false => None,
+        };
+        Ok((p, detectable_difference(error, self.n_pairs())?.exp()))
+    }
+
     /// Returns the geometric mean of `baseline / method` over prompts, which gives a short prompt the weight of a
     /// long one.
     ///
@@ -245,17 +270,7 @@ pub fn ratio_of_sums_change<K: Ord + Clone>(
     let change = bootstrap(first.n_pairs(), plan, |chosen| ratio(second, chosen) - ratio(first, chosen))?;
     let all: Vec<usize> = (0..first.n_pairs()).collect();
     let (at_first, at_second) = (ratio(first, &all), ratio(second, &all));
-    // What each prompt adds to a ratio, to first order: (above - ratio * below) / mean(below). These sum to zero.
-    let moved = |pairs: &Paired<K>, ratio: f64| -> Result<Vec<f64>, StatsError> {
-        let mean = arithmetic_mean(&pairs.method)?;
-        Ok(pairs
-            .baseline
-            .iter()
-            .zip(&pairs.method)
-            .map(|(above, below)| (above - ratio * below) / mean)
-            .collect())
-    };
-    let (a, b) = (moved(first, at_first)?, moved(second, at_second)?);
+    let (a, b) = (first.pulls(at_first)?, second.pulls(at_second)?);
     let pulls: Vec<f64> = b.iter().zip(&a).map(|(b, a)| b - a).collect();
     // Ratios that are the same on every prompt pull nowhere.
     let error = if is_constant(&pulls, at_first.max(at_second)) { 0.0 } else { standard_error(&pulls)? };

@@ -88,8 +88,9 @@ pub fn write_document<T: Document>(path: &Path, document: &T) -> Result<(), Reco
 /// What must hold before anything is written.
 pub(crate) fn check_writable<T: Document>(path: &Path, document: &T) -> Result<(), RecordError> {
     let path = || path.to_owned();
-    if document.schema() != crate::SCHEMA {
-        let reason = format!("its schema is {}, this program writes {}", document.schema(), crate::SCHEMA);
+    let [_, written] = T::SCHEMAS;
+    if document.schema() != written {
+        let reason = format!("its schema is {}, this program writes {written}", document.schema());
         return Err(RecordError::Refused { path: path(), kind: T::KIND, reason });
     }
     check_finite(document).map_err(|source| RecordError::NotFinite {

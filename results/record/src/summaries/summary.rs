@@ -276,17 +276,13 @@ impl Summary {
         !self.cells.is_empty() && self.cells.iter().all(|cell| cell.origin == Some(Origin::Imported))
     }
 
-    /// The drift of the times in words that begin with "the baseline's", or with its name where the run has several
-    /// baselines: it is that of the first. `None` where none is known.
+    /// The drift of the times in words; of several baselines it is that of the one that moved most. `None` where none is
+    /// known.
     pub fn drift_in_words(&self) -> Option<String> {
         let is_timed = |cell: &&CellSummary| cell.value("speedup").or(cell.value("speedup_e2e")).is_some();
-        let mut timed = self.cells.iter().filter(|cell| cell.is_baseline()).filter(is_timed);
-        let first = timed.next();
-        let whose = match (first, timed.next()) {
-            (Some(first), Some(_)) => format!("{}'s", first.id),
-            _ => "the baseline's".to_owned(),
-        };
-        self.timing_quality.as_ref()?.drift_in_words(&whose)
+        let timed = self.cells.iter().filter(|cell| cell.is_baseline()).filter(is_timed);
+        let whose = if timed.count() > 1 { "a baseline's" } else { "the baseline's" };
+        self.timing_quality.as_ref()?.drift_in_words(whose)
     }
 
     /// Why the speedups of this run are over slow baselines, a sentence each without a full stop.

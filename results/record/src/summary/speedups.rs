@@ -1,6 +1,6 @@
 //! Speedups: measured, as paired ratios of times, and predicted from counts and costs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use specimen_stats::{
     bootstrap::{BootstrapPlan, Interval},
@@ -15,7 +15,7 @@ use crate::{
         cell_summary::Readings,
         error::SummaryError,
         hardware::Devices,
-        wall_times::mean_where,
+        wall_times::{mean_count, mean_verifications, mean_where},
     },
 };
 
@@ -113,23 +113,23 @@ pub(crate) fn predict(
     let mean_s = |data: &CellData<'_>, other: &CellData<'_>, of: fn(&TimingRow) -> u64| {
         mean_where(data, |key| other.timings.contains_key(key), of)
     };
+    // Seconds and verifications are of the same images, however often each was timed.
     let per_forward = |data: &CellData<'_>, other: &CellData<'_>| -> Option<f64> {
-        let total: f64 = mean_s(data, other, |row| row.phases_ns.target)?;
-        let forwards = n_verifies(data) as f64;
-        (forwards > 0.0).then(|| total * data.records.len() as f64 / forwards)
+        let forwards = mean_verifications(data, |key| other.timings.contains_key(key))?;
+        (forwards > 0.0).then_some(mean_s(data, other, |row| row.phases_ns.target)? / forwards)
     };
     let (Some(counts), Some(verify), Some(step)) =
         (&data.counts, per_forward(data, baseline), per_forward(baseline, data))
     else {
         return absent("nothing was timed");
     };
-    let n_draft = data.records.iter().map(|record| record.n_draft_forwards).sum::<u64>() as f64;
-    let draft_s =
-        mean_s(data, baseline, |row| row.phases_ns.draft).unwrap_or(0.0) * data.records.len() as f64;
+    let drafts: BTreeMap<_, _> = data.records.iter().map(|of| (&of.key, of.n_draft_forwards)).collect();
+    let n_drafts = mean_count(data, |key| baseline.timings.contains_key(key), &drafts).unwrap_or(0.0);
+    let draft_s = mean_s(data, baseline, |row| row.phases_ns.draft).unwrap_or(0.0);
     let costs = StepCosts {
         r_verify: verify / step,
         n_draft: drafts_per_verification(data).unwrap_or(0.0),
-        c_draft: if n_draft > 0.0 { draft_s / n_draft / step } else { 0.0 },
+        c_draft: if n_drafts > 0.0 { draft_s / n_drafts / step } else { 0.0 },
     };
     let value = predicted_speedup(counts.micro.tokens_per_forward_with_skips, &costs)?;
     let compared = match measured {

@@ -60,10 +60,10 @@ pub fn summarise(inputs: &Inputs<'_>) -> Result<Summary, SummaryError> {
     }
     let is_baseline =
         |data: &&CellData<'_>| spec.baseline_of(data.cell).is_some_and(|cell| cell.name == data.cell.name);
-    let baseline = all.iter().find(is_baseline).map_or(&[][..], |data| &data.timed);
+    let baselines: Vec<_> = all.iter().filter(is_baseline).flat_map(|data| &data.timed).copied().collect();
     Ok(Summary {
         schema: SUMMARY_SCHEMA,
-        timing_quality: Some(timing_checks::of_run(run, baseline, hardware.plain_steps.clone())?),
+        timing_quality: Some(timing_checks::of_run(run, &baselines, hardware.plain_steps.clone())?),
         spec: manifest.spec.clone(),
         name: spec.name.clone(),
         plan_digest: manifest.plan_digest.clone(),

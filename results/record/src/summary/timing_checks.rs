@@ -1,7 +1,7 @@
 //! Whether the times of a run can be trusted: drift of the baseline, load of other processes, and outliers.
 //! They are reported; no time is left out because of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use specimen_stats::{order_statistics::median, outliers::outliers};
 
@@ -26,7 +26,7 @@ pub(crate) fn of_cell(times: &[&Timed]) -> CellTimingQuality {
     }
 }
 
-/// The machine while the timed blocks ran. `baseline`: the times of the cell that others are compared with.
+/// The machine while the timed blocks ran. `baseline`: the times of the cells that others are compared with.
 pub(crate) fn of_run(
     run: &RunDir,
     baseline: &[&Timed],
@@ -62,17 +62,18 @@ pub(crate) fn of_run(
     Ok(TimingQuality { drift, short_sessions: Some(short_sessions), others_busy_mean, plain_steps, why })
 }
 
-/// Median time in the last third of the blocks over that in the first, of the session (an attempt of a shard) in which it
-/// is farthest from 1, and the number of sessions of fewer than three blocks. Times of several sessions are not in one
-/// course.
+/// Median time in the last third of the blocks over that in the first, of the baseline and the session (an attempt of a shard)
+/// in which it is farthest from 1, and the number of sessions of fewer than three blocks. Times of several sessions are not
+/// in one course.
 fn drift(baseline: &[&Timed]) -> Result<(Option<f64>, u64), SummaryError> {
-    let mut sessions: BTreeMap<(u32, u32), BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
+    let mut sessions: BTreeMap<(u32, u32, String), BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     for timed in baseline {
-        let blocks = sessions.entry((timed.shard, timed.row.attempt)).or_default();
+        let session = (timed.shard, timed.row.attempt, timed.row.key.cell());
+        let blocks = sessions.entry(session).or_default();
         blocks.entry(timed.row.block).or_default().push(timed.row.decode_ns as f64);
     }
-    let (mut farthest, mut n_short) = (None::<f64>, 0);
-    for blocks in sessions.into_values() {
+    let (mut farthest, mut short) = (None::<f64>, BTreeSet::new());
+    for ((shard, attempt, _), blocks) in sessions {
         let blocks: Vec<Vec<f64>> = blocks.into_values().collect();
         let third = blocks.len() / 3;
         if third > 0 {
@@ -81,10 +82,10 @@ fn drift(baseline: &[&Timed]) -> Result<(Option<f64>, u64), SummaryError> {
             let is_farther = |known: f64| of_session.ln().abs() > known.ln().abs();
             farthest = Some(farthest.filter(|known| !is_farther(*known)).unwrap_or(of_session));
         } else {
-            n_short += 1;
+            short.insert((shard, attempt));
         }
     }
-    Ok((farthest, n_short))
+    Ok((farthest, short.len() as u64))
 }
 
 #[cfg(test)]
@@ -141,6 +142,13 @@ mod tests {
             .collect();
         let both: Vec<&Timed> = rows.iter().copied().chain(&again).collect();
         assert_eq!(drift(&both).unwrap(), (Some(145.0 / 105.0), 0));
+        // Of two baselines it is that of the one that moved more, and a session of both is one.
+        let mut other: Vec<Timed> = (0..12).map(|i| timed(i, i / 2, 100 + 100 * u64::from(i / 2))).collect();
+        other.iter_mut().for_each(|timed| timed.row.key = ItemKey::new("ar2", &timed.row.order.to_string(), 0));
+        let two: Vec<&Timed> = rows.iter().copied().chain(&other).collect();
+        assert_eq!(drift(&two).unwrap(), (Some(550.0 / 150.0), 0));
+        let few: Vec<&Timed> = rows[..4].iter().copied().chain(&other[..4]).collect();
+        assert_eq!(drift(&few).unwrap(), (None, 1));
         // One of two blocks only is counted apart.
         let with_short: Vec<&Timed> = rows.iter().copied().chain(&again[..4]).collect();
         assert_eq!(drift(&with_short).unwrap(), (Some(145.0 / 105.0), 1));

@@ -1,7 +1,9 @@
 //! Mean times of a cell, in seconds per image.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    Phases, Reading, TimingRow,
+    ItemKey, Phases, Reading, Timed, TimingRow,
     summary::{
         cell_data::{CellData, PairKey, by_unit},
         cell_summary::Readings,
@@ -19,13 +21,38 @@ pub(crate) fn mean_where(
     wanted: impl Fn(&PairKey) -> bool,
     of: impl Fn(&TimingRow) -> u64,
 ) -> Option<f64> {
-    let rows = data.timings.iter().filter(|(key, _)| wanted(key));
-    let means = by_unit(rows.map(|(_, timed)| (timed.unit.clone(), of(&timed.row) as f64)));
-    let n = means.len();
-    (n > 0).then(|| means.iter().map(|(_, mean)| mean).sum::<f64>() * 1e-9 / n as f64)
+    let (sum, n) = sum_where(data, wanted, |timed| of(&timed.row));
+    (n > 0).then(|| sum * 1e-9 / n as f64)
 }
 
-/// Mean times of the phases; none where nothing was timed.
+/// Verifications an image, mean over the same images: the forwards of the target after the prefill.
+pub(crate) fn mean_verifications(data: &CellData<'_>, wanted: impl Fn(&PairKey) -> bool) -> Option<f64> {
+    let forwards = data.records.iter().filter_map(|record| Some((&record.key, record.nfe? - 1)));
+    mean_count(data, wanted, &forwards.collect())
+}
+
+/// Mean of a count of each image, over the same images.
+pub(crate) fn mean_count(
+    data: &CellData<'_>,
+    wanted: impl Fn(&PairKey) -> bool,
+    counts: &BTreeMap<&ItemKey, u64>,
+) -> Option<f64> {
+    let (sum, n) = sum_where(data, wanted, |timed| counts.get(&timed.row.key).copied().unwrap_or(0));
+    (n > 0).then(|| sum / n as f64)
+}
+
+/// The sum of the means of the units, and their number.
+fn sum_where(
+    data: &CellData<'_>,
+    wanted: impl Fn(&PairKey) -> bool,
+    of: impl Fn(&Timed) -> u64,
+) -> (f64, usize) {
+    let rows = data.timings.iter().filter(|(key, _)| wanted(key));
+    let means = by_unit(rows.map(|(_, timed)| (timed.unit.clone(), of(timed) as f64)));
+    (means.iter().map(|(_, mean)| mean).sum::<f64>(), means.len())
+}
+
+/// Mean times of the phases, with the verifications that they are of; none where nothing was timed.
 pub(crate) fn wall_times(data: &CellData<'_>) -> Readings {
     let mean = |measure: &str, of: fn(&Phases) -> u64| {
         Some((measure.to_owned(), Reading::of(mean_s(data, |row| of(&row.phases_ns))?)))
@@ -41,7 +68,9 @@ pub(crate) fn wall_times(data: &CellData<'_>) -> Readings {
         mean("vq_decode_s", |phases| phases.vq_decode),
         mean("save_s", |phases| phases.save),
     ];
-    phases.into_iter().flatten().collect()
+    let verifications = mean_verifications(data, |key| data.is_in_tables(key));
+    let verifications = verifications.map(|n| ("timed_verifications".to_owned(), Reading::of(n)));
+    phases.into_iter().flatten().chain(verifications).collect()
 }
 
 /// Share of decode time outside the forwards of networks, in [0, 1].

@@ -194,7 +194,6 @@ fn files_on_disk_are_valid_under_the_schema_of_their_place() {
         ("plan.schema.json", run.plan()),
         ("done.schema.json", run.done(0)),
         ("env.schema.json", run.attempt_env(0, 0)),
-        ("summary.schema.json", run.summary()),
     ] {
         let document: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         assert_eq!(complaints(file, &document), [""; 0], "{file}");

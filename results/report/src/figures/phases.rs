@@ -138,19 +138,13 @@ fn row(summary: &Summary, cell: &CellSummary) -> Result<Row, String> {
 
 /// Seconds of each phase for one verification; the prefill is a forward and no step.
 fn seconds_per_step(cell: &CellSummary) -> Result<[f64; 6], String> {
-    let decode = cell.value("decode_s").ok_or_else(|| cell.why_not("decode_s"));
-    if cell.origin.is_some() {
-        decode.clone()?;
-    }
-    let nfe = cell.value("nfe").ok_or_else(|| cell.why_not("nfe"))?;
-    if nfe <= 1.0 {
-        return Err("it took no step after the prefill".to_owned());
-    }
-    let decode = decode?;
+    let decode = cell.value("decode_s").ok_or_else(|| cell.why_not("decode_s"))?;
+    let verifications = cell.value("timed_verifications").filter(|n| *n > 0.0);
+    let verifications = verifications.ok_or("it took no step after the prefill")?;
     let phases = ["prefill_s", "target_s", "draft_s", "schedule_s", "verify_s", "update_s"];
     let [prefill, target, draft, schedule, verify, update] =
         phases.map(|phase| cell.value(phase).unwrap_or(0.0));
     // Clocks of phases and of the whole are read one after the other: the rest may fall below nothing.
     let rest = (decode - prefill - target - draft - schedule - verify - update).max(0.0);
-    Ok([target, draft, schedule, verify, update, rest].map(|seconds| seconds / (nfe - 1.0)))
+    Ok([target, draft, schedule, verify, update, rest].map(|seconds| seconds / verifications))
 }

@@ -86,14 +86,14 @@ pub fn estimate(
         }
         Scale::Ratio => {
             let found = paired.ratio_of_sums(&resamples)?;
-            let logs = paired.logarithms()?.mean_difference(&resamples)?;
+            let (p, detectable) = paired.ratio_of_sums_test()?;
             Estimate {
                 value: found.value,
                 ci95: found.interval.map(ends),
-                geomean: Some((-logs.value).exp()),
+                geomean: Some((-paired.logarithms()?.mean_difference(&resamples)?.value).exp()),
                 median: paired.median_ratio(0.95).ok().map(|median| median.value),
-                p: logs.p,
-                detectable: logs.detectable.exp(),
+                p,
+                detectable,
                 ..blank
             }
         }

@@ -372,7 +372,7 @@ fn a_drift_is_the_summarys_number_with_its_direction() {
     second.baseline = Some(second.id.clone());
     a.summary.cells.push(second);
     let words = a.summary.drift_in_words().unwrap();
-    assert!(words.starts_with("ar's median time fell by 2.5 %"), "{words}");
+    assert!(words.starts_with("a baseline's median time fell by 2.5 %"), "{words}");
 }
 
 #[test]
