@@ -313,10 +313,18 @@ impl Summary {
             || format!("{} {}", cell.drafter, cell.method),
             |spec| match spec.get("external").or(spec.get("imported")) {
                 Some(elsewhere) => elsewhere.to_string(),
-                None => spec["method"].to_string(),
+                None => spec["method"].to_string() + &given_head(spec).unwrap_or_default(),
             },
         )
     }
+}
+
+/// The head of a user's own that drafts in the cell of this spec, in words; those that only other cells use are none of it.
+fn given_head(spec: &Value) -> Option<String> {
+    let drafter = &spec["method"]["drafter"];
+    let head = spec["model"]["heads"].get(drafter["proposer"].as_str()?)?;
+    let digest = head["blake3"].as_str().or(head["path"].as_str())?;
+    drafter["weights"].is_null().then(|| format!(" with the head {digest}"))
 }
 
 impl CellSummary {

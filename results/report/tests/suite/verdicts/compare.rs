@@ -267,6 +267,34 @@ fn other_protocols_methods_and_seeds_are_refused_unless_mixed() {
 }
 
 #[test]
+fn heads_of_a_users_own_are_compared_where_a_compared_cell_drafts_with_them() {
+    let with = |name, proposer: &str, weights: Option<&str>, [eagle1, eagle3]: [&str; 2]| {
+        let heads = serde_json::json!({
+            "eagle1": {"path": format!("{name}/one"), "blake3": eagle1},
+            "eagle3": {"path": format!("{name}/three"), "blake3": eagle3},
+        });
+        let cell = |id: &str, drafter: serde_json::Value| serde_json::json!({"name": id, "model": {"heads": heads}, "method": {"drafter": drafter}});
+        let ar = cell("ar", serde_json::json!({"proposer": "none"}));
+        let chain = cell("chain", serde_json::json!({"proposer": proposer, "weights": weights}));
+        Made { spec: serde_json::json!({ "cells": [ar, chain] }), ..Made::plain(name) }
+    };
+    let refused = |proposer, weights, heads| {
+        let (a, b) = (with("a", proposer, weights, ["x", "y"]), with("b", proposer, weights, heads));
+        let found = compared(&a, &b, &Options::default()).unwrap();
+        let cells: BTreeSet<String> = found.refused.iter().map(|refused| refused.cell.clone()).collect();
+        cells.into_iter().collect::<Vec<_>>()
+    };
+    // The head that the cell drafts with, wherever it is; no other one.
+    assert_eq!(refused("eagle1", None, ["x", "y"]), [""; 0]);
+    assert_eq!(refused("eagle1", None, ["x", "z"]), [""; 0]);
+    assert_eq!(refused("eagle1", None, ["z", "y"]), ["chain"]);
+    assert_eq!(refused("eagle3", None, ["x", "z"]), ["chain"]);
+    // One of the model's own by name, and none.
+    assert_eq!(refused("eagle1", Some("further"), ["z", "z"]), [""; 0]);
+    assert_eq!(refused("jacobi", None, ["z", "z"]), [""; 0]);
+}
+
+#[test]
 fn a_cell_that_is_another_and_of_other_seeds_is_refused_for_both_at_once() {
     let spec = |tree: u32| serde_json::json!({"cells": [{"name": "tree", "method": {"depth": tree}}]});
     let a = Made { spec: spec(3), ..Made::plain("a") };
