@@ -150,6 +150,10 @@ def test_every_option_is_that_of_the_command(monkeypatch, tmp_path):
     options = {"device": "cuda:1", "batch": 2, "layer": "64", "dtype": "bf16", "weights": Path("w/x")}
     check_words(lambda: specimen.cmmd("a", "b", protocol="p", **options), "cmmd", *values, "--", "a", "b")
     check_words(lambda: specimen.aesthetic("a", ci=True), "aesthetic", "--ci", "--", "a")
+    note = "no published digest vouches for its weights"
+    noted = answer.replace('"n":', f'"notes": ["{note}"], "n":')
+    fake.write_text(fake.read_text(encoding="utf-8").replace(answer, noted), encoding="utf-8")
+    assert specimen.lpips("a", "b").notes == (note,)
     pair = ["lpips", "--protocol=lpips-vgg", "--device=cuda", "--", "a", "b"]
     check_words(lambda: specimen.lpips("a", "b", protocol="lpips-vgg", device="cuda"), *pair)
     for name, call in [

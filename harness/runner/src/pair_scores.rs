@@ -145,6 +145,7 @@ impl OfPictures {
         let per_item: BTreeMap<ItemKey, f64> = scored.collect();
         let number = |(name, value): (&String, &serde_json::Value)| Some((name.clone(), value.as_f64()?));
         (file.value, file.ci95, file.why) = (measured.value, measured.ci95, measured.why);
+        file.notes = measured.notes;
         file.extra.extend(measured.details.iter().filter_map(number));
         file.per_item = (!per_item.is_empty()).then_some(per_item);
         Ok(())

@@ -107,11 +107,18 @@ fn measure(
         files.push((name.to_owned(), path));
         captions.insert(name.to_owned(), (*prompt).to_owned());
     }
-    let path = run.root().join(&images.cell.name);
+    // Notes of a value name it, and a run is the same in every folder.
+    let path = PathBuf::from(format!("images of {}", images.cell.name));
     meter.list(&path, files);
     let captions = Some(CaptionsOf::Names(&captions));
     let sides = Sides { real: ready.real.as_deref(), captions, ..Sides::one(&path) };
-    Ok((ready.protocol.metric(&metric.name)?.run)(&mut meter, &sides)?)
+    let mut outcome = (ready.protocol.metric(&metric.name)?.run)(&mut meter, &sides)?;
+    if let (Some(found), Some(named)) = (&ready.real, &metric.real) {
+        for note in outcome.values.iter_mut().flat_map(|value| &mut value.notes) {
+            *note = note.replace(&found.display().to_string(), named);
+        }
+    }
+    Ok(outcome)
 }
 
 /// Images from which on an interval is asked for. That of a mean over the images is a bootstrap over prompts, which says itself

@@ -13,7 +13,7 @@ use specimen_experiments::{
 use specimen_measure::{
     MeasureError,
     image_metric::{CellImage, ImageMeasure},
-    measurement::Measurement,
+    measurement::{Measurement, equal_scores},
     metrics::{IMAGE_METRICS, Outcome, PictureScore},
 };
 use specimen_models::seam::likelihood::{image_tokens, nll_bits};
@@ -249,6 +249,7 @@ pub(crate) fn blank(metric: &str, images: &CellImages<'_>) -> MetricFile {
         unit: String::new(),
         higher_is_better: higher_is_better(metric),
         why: None,
+        notes: Vec::new(),
         extractor: None,
         per_item: None,
         extra: BTreeMap::new(),
@@ -289,6 +290,7 @@ pub(crate) fn fill(
     file.value = Some(measured.value);
     file.ci95 = measured.ci95;
     file.n = measured.n.last().copied().flatten().unwrap_or(file.n);
+    file.notes.clone_from(&measured.notes);
     file.extractor.clone_from(&measured.extractor);
     file.extra = measured.details.iter().filter_map(number).collect();
     file.per_item = per_item.map(|values| images.per_item(&values));
@@ -366,6 +368,7 @@ fn target_nll(
     let prompts: Vec<&str> = images.records.iter().map(|record| record.prompt_id.as_str()).collect();
     let (mean, ci95) = mean_over_groups(&values, &prompts)?;
     (file.value, file.ci95) = (Some(mean), ci95);
+    file.notes.extend(equal_scores(&metric.name, &values));
     file.per_item = Some(images.per_item(&values));
     Ok(file)
 }

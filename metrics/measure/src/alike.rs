@@ -1,6 +1,6 @@
 //! Whether sides are alike enough to be compared, and whether the rows of one are too much alike.
 
-use std::path::Path;
+use std::{fmt::Display, path::Path};
 
 use specimen_stats::statistics_file::Origin;
 
@@ -43,10 +43,10 @@ pub(crate) fn check_widths(first: (&Path, usize), second: (&Path, usize)) -> Res
     })
 }
 
-/// What a reader must know of the side at `path` whose rows are all equal.
-pub(crate) fn equal_rows(path: &Path) -> String {
+/// What a reader must know of `of`, whose rows are all equal.
+pub(crate) fn equal_rows(of: impl Display) -> String {
     let is = "all rows are equal, as of a network whose weights were not loaded";
-    format!("{}: {is}: look at the pictures and at the weights", path.display())
+    format!("{of}: {is}: look at the pictures and at the weights")
 }
 
 /// Whether rows, two or more, are all equal.

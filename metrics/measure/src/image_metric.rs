@@ -11,6 +11,7 @@ use specimen_stats::{
     frechet_interval::frechet_interval, gaussian::Gaussian, moments::Moments, statistic::Statistic,
 };
 
+use crate::alike::{Sameness, equal_rows};
 use crate::error::{InMetric, MeasureError};
 use crate::measurement::{Measurement, SCHEMA};
 use crate::meter::{FEWEST_FOR_INTERVAL, interval_plan};
@@ -120,11 +121,14 @@ pub(crate) fn distance(
         .then(|| frechet_interval(&reference.factor()?, &rows, &interval_plan()))
         .transpose()
         .in_metric(metric, &[])?;
-    let measured = measurement(metric, extractor, distance.value(), rows.n() as u64)
+    let mut sameness = Sameness::default();
+    sameness.see(rows.d(), rows.values());
+    let mut measured = measurement(metric, extractor, distance.value(), rows.n() as u64)
         .with_detail("mean_term", distance.mean_term)
         .with_detail("covariance_term", distance.covariance_term)
         .with_detail("n_reference", n_reference)
         .with_interval_from(interval.map(|estimate| estimate.interval), 0.0);
+    measured.notes.extend(sameness.holds().then(|| equal_rows(metric)));
     Ok(measured.into())
 }
 

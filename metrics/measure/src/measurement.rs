@@ -81,6 +81,19 @@ pub(crate) fn made_by(origin: Option<&Origin>) -> String {
     })
 }
 
+/// What a reader must know where all `scores` of `metric`, two or more, are equal.
+pub fn equal_scores(metric: &str, scores: &[f64]) -> Option<String> {
+    let is_equal = scores.len() > 1 && scores.windows(2).all(|pair| pair[0] == pair[1]);
+    let n = scores.len();
+    let note = || {
+        format!(
+            "{metric}: all {n} scores are equal, as of a network whose weights were not loaded: look at the pictures and at \
+             the weights"
+        )
+    };
+    is_equal.then(note)
+}
+
 impl Measurement {
     /// The same with an interval.
     pub fn with_interval(mut self, interval: Option<Interval>) -> Self {
@@ -98,16 +111,9 @@ impl Measurement {
     }
 
     /// The same with a note where all `scores`, two or more, are equal.
-    pub(crate) fn noting_equal(self, scores: &[f64]) -> Self {
-        let is_equal = scores.len() > 1 && scores.windows(2).all(|pair| pair[0] == pair[1]);
-        let (metric, n) = (self.metric, scores.len());
-        let note = || {
-            format!(
-                "{metric}: all {n} scores are equal, as of a network whose weights were not loaded: look at the pictures and at \
-                 the weights"
-            )
-        };
-        if is_equal { self.with_note(note()) } else { self }
+    pub(crate) fn noting_equal(mut self, scores: &[f64]) -> Self {
+        self.notes.extend(equal_scores(self.metric, scores));
+        self
     }
 
     /// The same with a note where `n_groups` of pictures are too few for the bootstrap interval that was asked for.

@@ -166,6 +166,12 @@ impl<'a> Meter<'a> {
         self.broken.iter().map(one).collect()
     }
 
+    /// What a reader must know of values of the sources `of`.
+    pub fn notes(&self, of: &[&Path]) -> Vec<String> {
+        let equal = of.iter().filter(|path| self.equal.contains(**path));
+        self.of_networks.iter().cloned().chain(equal.map(|path| equal_rows(path.display()))).collect()
+    }
+
     /// Pictures that went through a network so far; those of the cache did not.
     pub fn n_forward(&self) -> usize {
         self.n_forward
@@ -219,11 +225,8 @@ impl<'a> Meter<'a> {
     }
 
     /// Tells of a network that was opened for what is at `path`.
-    fn tell_opened(&mut self, path: &Path, identity: String, provenance: Option<Provenance>) {
-        if let Some(Provenance { words, .. }) = provenance.as_ref().filter(|weights| !weights.is_published) {
-            self.of_networks
-                .push(format!("{identity}: no published digest vouches for its weights: {words}"));
-        }
+    pub(crate) fn tell_opened(&mut self, path: &Path, identity: String, provenance: Option<Provenance>) {
+        self.of_networks.extend(provenance.as_ref().and_then(|weights| weights.note(&identity)));
         self.tell_once(path, Event::Opened { identity, provenance });
     }
 
@@ -562,7 +565,6 @@ impl<'a> Meter<'a> {
             return Err(StatsError::NotFinite { what: "the value", at: 0, value }).in_metric(metric, of);
         }
         let known = sides.iter().find_map(|side| side.origin.as_ref());
-        let equal = of.iter().filter(|path| self.equal.contains(**path));
         Ok(Measurement {
             schema: SCHEMA,
             metric,
@@ -573,7 +575,7 @@ impl<'a> Meter<'a> {
             extractor: known.map(|origin| origin.extractor.clone()),
             made_by: sides.iter().map(|side| made_by(side.origin.as_ref())).collect(),
             left_out: self.left_out(),
-            notes: self.of_networks.iter().cloned().chain(equal.map(|path| equal_rows(path))).collect(),
+            notes: self.notes(of),
             details: Map::new(),
         })
     }

@@ -1,6 +1,8 @@
 //! How a protocol names its networks, and what opens them. The networks are behind the seam of
 //! `specimen_pixels::network`; what implements them may use tensors, this crate does not.
 
+use std::{fmt, path::PathBuf};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use specimen_foundation::dtype::Dtype;
@@ -24,10 +26,29 @@ pub struct NetworkRule {
 /// Where weights came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    /// In words.
+    /// Their file.
+    pub file: PathBuf,
+    /// Where they came from, in words.
     pub words: String,
     /// Whether a published digest vouches for it.
     pub is_published: bool,
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.words)
+    }
+}
+
+impl Provenance {
+    /// What a reader must know of values by the network `identity` with these weights; nothing where a published digest
+    /// vouches for them. It names no folder, so that it is the same on every machine.
+    pub fn note(&self, identity: &str) -> Option<String> {
+        let file = self.file.file_name().unwrap_or_default().to_string_lossy();
+        let note =
+            || format!("{identity}: no published digest vouches for its weights: {file}: {}", self.words);
+        (!self.is_published).then(note)
+    }
 }
 
 /// A network for pictures, and where its weights came from.

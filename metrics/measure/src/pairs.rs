@@ -165,6 +165,9 @@ pub struct PairMeasurement {
     /// Why there is no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// What a reader must know before comparing the value, in words; absent where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What else the metric has to say; its keys differ from metric to metric.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub details: Map<String, Value>,
@@ -246,6 +249,8 @@ pub fn measure_pairs(
         ),
     };
     let details = measure.details(&scores);
+    let extractor = measure.extractor();
+    let identity = extractor.as_deref().unwrap_or_default();
     let measured = PairMeasurement {
         schema: SCHEMA,
         metric: name,
@@ -253,7 +258,8 @@ pub fn measure_pairs(
         ci95,
         protocol: protocol.label(name),
         n: [n as u64; 2],
-        extractor: measure.extractor(),
+        notes: measure.provenance().iter().filter_map(|weights| weights.note(identity)).collect(),
+        extractor,
         why,
         details: details.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
     };

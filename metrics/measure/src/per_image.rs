@@ -275,6 +275,7 @@ mod tests {
             n: [2; 2],
             extractor: None,
             why: Some("equal".to_owned()),
+            notes: Vec::new(),
             details: serde_json::Map::new(),
         };
         let pair = |name: &str, score| PairScore {

@@ -6,7 +6,7 @@ use specimen_pixels::Source;
 use specimen_stats::features::FeatureRows;
 
 use crate::error::MeasureError;
-use crate::images::{Event, Through};
+use crate::images::Through;
 use crate::meter::Meter;
 use crate::network::{OpenedPrompted, Part, PromptedNetwork};
 use crate::sample::Rows;
@@ -20,7 +20,7 @@ impl Meter<'_> {
     ) -> Result<Box<dyn PromptedNetwork>, MeasureError> {
         let OpenedPrompted { network, provenance } =
             self.networks().prompted(&self.protocol().recipe().network, n_tokens)?;
-        self.tell_once(path, Event::Opened { identity: network.identity(), provenance });
+        self.tell_opened(path, network.identity(), provenance);
         Ok(network)
     }
 

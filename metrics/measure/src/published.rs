@@ -207,7 +207,8 @@ impl RowHead for Heads {
 
 fn provenance(found: &Found) -> Provenance {
     Provenance {
-        words: format!("{}: {}", found.path.display(), found.provenance),
+        file: found.path.clone(),
+        words: found.provenance.to_string(),
         is_published: found.provenance.is_published(),
     }
 }

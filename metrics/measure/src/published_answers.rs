@@ -227,7 +227,7 @@ pub fn check(answer: &Answer, data: Option<&Path>) -> Result<Checked, MeasureErr
     };
     let (identities, provenance): (Vec<String>, Vec<Option<Provenance>>) =
         seen.into_inner().into_iter().unzip();
-    let provenance = provenance.into_iter().flatten().map(|known| known.words).collect();
+    let provenance = provenance.into_iter().flatten().map(|known| known.to_string()).collect();
     Ok(Checked { answer: answer.clone(), network, found, identities, provenance, verdict })
 }
 

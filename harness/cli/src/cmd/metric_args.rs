@@ -10,7 +10,7 @@ use specimen_measure::{
     images::{BATCH, Event},
     measurement::LeftOut,
     meter::{Meter, Settings},
-    network::{Dtype, Networks, Provenance},
+    network::{Dtype, Networks},
     protocol::{MetricSettings, Protocol},
 };
 
@@ -156,15 +156,6 @@ impl NetworkArgs {
     }
 }
 
-/// Says where the weights of the network `identity` came from; warns where no published digest vouches for them.
-pub(crate) fn warn_of_weights(identity: &str, weights: &Provenance, console: &Console) {
-    match weights.is_published {
-        true => console.detail(format!("{identity}: {}", weights.words)),
-        false => console
-            .warn(format!("{identity}: no published digest vouches for its weights: {}", weights.words)),
-    }
-}
-
 /// What was left out, in a line.
 fn said(left_out: &[LeftOut]) -> String {
     let (n, verb) = (left_out.len(), if left_out.len() == 1 { "was" } else { "were" });
@@ -206,6 +197,8 @@ pub(crate) enum Answer {
         path: PathBuf,
         /// What it holds.
         what: String,
+        /// What a reader must know of it.
+        notes: Vec<String>,
     },
 }
 
@@ -235,7 +228,8 @@ impl Answer {
 
     fn print(&self, left_out: &[LeftOut], console: &Console) -> anyhow::Result<()> {
         let mut notes: Vec<&String> = Vec::new();
-        for note in self.measured().iter().flat_map(|one| &one.notes) {
+        let of_file = if let Self::Written { notes, .. } = self { &notes[..] } else { &[] };
+        for note in self.measured().iter().flat_map(|one| &one.notes).chain(of_file) {
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -244,10 +238,13 @@ impl Answer {
         match (self, console.format()) {
             (Self::One(measured), Format::Json) => answer_json(measured),
             (Self::Several(measured) | Self::All { measured, .. }, Format::Json) => answer_json(measured),
-            (Self::Written { path, what }, Format::Json) => {
+            (Self::Written { path, what, notes }, Format::Json) => {
                 let mut written = serde_json::json!({"schema": 1, "file": path, "holds": what});
                 if !left_out.is_empty() {
                     written["left_out"] = serde_json::json!(left_out);
+                }
+                if !notes.is_empty() {
+                    written["notes"] = serde_json::json!(notes);
                 }
                 answer_json(&written)
             }
@@ -255,7 +252,9 @@ impl Answer {
                 let blocks = self.measured().chunk_by(|one, next| one.protocol == next.protocol);
                 answer(&blocks.map(human).collect::<Vec<_>>().join("\n"))
             }
-            (Self::Written { path, what }, Format::Human) => answer(&format!("{}: {what}", path.display())),
+            (Self::Written { path, what, .. }, Format::Human) => {
+                answer(&format!("{}: {what}", path.display()))
+            }
         }
     }
 }
@@ -335,7 +334,7 @@ impl<'t> ImageProgress<'t> {
             Event::Opened { identity, provenance: None } => self.console.detail(identity),
             // Weights without a digest are in the notes of the answer.
             Event::Opened { identity, provenance: Some(weights) } => {
-                self.console.detail(format!("{identity}: {}", weights.words));
+                self.console.detail(format!("{identity}: {weights}"));
             }
             Event::Damaged { path } => {
                 self.console.warn(format!(

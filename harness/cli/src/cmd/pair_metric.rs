@@ -15,7 +15,7 @@ use specimen_measure::{
 
 use crate::{
     cmd::{
-        metric_args::{NetworkArgs, digits, shown, warn_of_weights},
+        metric_args::{NetworkArgs, digits, shown},
         per_image_args::PerImageArgs,
     },
     console::{Console, answer, answer_json},
@@ -109,7 +109,7 @@ pub(crate) fn measure(call: &PairCall, console: &Console) -> anyhow::Result<()> 
     };
     let measure = (metric.open)(&protocol, &*networks)?;
     let identity = measure.extractor().unwrap_or_default();
-    measure.provenance().iter().for_each(|weights| warn_of_weights(&identity, weights, console));
+    measure.provenance().iter().for_each(|weights| console.detail(format!("{identity}: {weights}")));
     let pairs = Pairs::open(a, b)?;
     let intervals = if *ci { Intervals::OverPairs } else { Intervals::No };
     let n = pairs.names().count();
@@ -118,6 +118,7 @@ pub(crate) fn measure(call: &PairCall, console: &Console) -> anyhow::Result<()> 
     if let Some(path) = &table.per_image {
         write_per_pair(path, &outcome)?;
     }
+    outcome.measured.notes.iter().for_each(|note| console.warn(note));
     match console.format() {
         Format::Json => answer_json(&outcome.measured),
         Format::Human => answer(&human(&outcome.measured)),

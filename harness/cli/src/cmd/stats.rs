@@ -75,7 +75,7 @@ pub(crate) fn stats(args: &StatsArgs, console: &Console) -> anyhow::Result<()> {
             }
         };
         let what = format!("{what}, {}", meter.protocol().label("stats"));
-        Ok(Answer::Written { path: args.out.clone(), what })
+        Ok(Answer::Written { path: args.out.clone(), what, notes: meter.notes(&sources) })
     })
 }
 

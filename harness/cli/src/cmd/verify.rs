@@ -138,8 +138,9 @@ fn deep(args: &VerifyArgs, run: &RunDir, found: &mut Answer) {
         // What is damaged has been said; what was to be computed from it is not known.
         Err(why) => found.not_checked.push(format!("summary, metrics and claims: {why}")),
     }
+    let summary: Option<Summary> = read_document(&run.summary()).ok();
+    found.notes.extend(summary.iter().flat_map(Summary::notes_of_metrics));
     if args.replay == 0 {
-        let summary: Option<Summary> = read_document(&run.summary()).ok();
         let is_made_here = summary.is_none_or(|all| all.cells.iter().any(|cell| cell.origin.is_none()));
         let why = match is_made_here {
             true => "the images: give --replay N to make some again",

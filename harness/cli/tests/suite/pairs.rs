@@ -152,11 +152,13 @@ fn lpips_compares_by_a_network_whose_weights_are_given_or_fetched() {
     assert!(0.0 < ends[0] && ends[0] <= value && value <= ends[1], "{measured}");
     assert!(measured["protocol"].as_str().unwrap().starts_with("lpips-alex@"));
     assert!(measured["extractor"].as_str().unwrap().starts_with("lpips-alex-f32@"), "{measured}");
+    let note = measured["notes"][0].as_str().unwrap();
+    assert!(note.contains("no published digest vouches for its weights: lpips.safetensors"), "{note}");
     let table = fs::read_to_string(desk.path("t.csv")).unwrap();
     assert_eq!(table.lines().next().unwrap(), "name,a,b,lpips");
     let said = desk.succeeds(&given);
     assert!(said.out.starts_with("lpips      ") && said.out.contains("network         lpips-alex-f32@"));
-    assert!(said.err.contains("no published digest vouches for its weights"), "{}", said.err);
+    assert!(said.err.contains(note), "{}", said.err);
     // Weights of another trunk, and pictures that are too small.
     let other = [&given[..], &["--protocol", "lpips-vgg"]].concat();
     desk.fails(&other, 4, &["features.0.weight"]);
@@ -203,6 +205,8 @@ fn with_coupled_seeds_an_exact_method_has_the_baselines_images() {
         let lpips = metric(&summary, cell, "lpips:lpips");
         // Two prompts have no interval.
         assert_eq!((&lpips["value"], &lpips["ci95"]), (&0.0.into(), &Value::Null));
+        let note = lpips["notes"][0].as_str().unwrap();
+        assert!(note.contains("no published digest vouches for its weights: lpips.safetensors"), "{note}");
         for name in ["ssim:skimage", "token-match"] {
             let found = metric(&summary, cell, name);
             assert_eq!((&found["value"], &found["ci95"]), (&1.0.into(), &Value::Null), "{found}");

@@ -180,6 +180,7 @@ fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
     let apart = (of_run - fid["value"].as_f64().unwrap()).abs();
     assert!(of_run > 1e-6 && apart < 1e-6 * of_run, "{of_run} in the run, {fid}");
     assert_eq!(metric_file(&run, "fid:narrow", "sd-chain2")["protocol"], fid["protocol"]);
+    assert_eq!(metric_file(&run, "fid:narrow", "sd-chain2")["notes"][0], fid["notes"][0]);
     for value in alone("prdc").as_array().unwrap() {
         let name = format!("{}:narrow", value["metric"].as_str().unwrap());
         assert_eq!(value_of(&summary, "sd-chain2", &name), value["value"], "{name}");
@@ -379,4 +380,69 @@ fn a_distance_of_few_images_is_asked_for_by_name_and_keeps_its_least_number() {
     assert_eq!(value(&["--metric", "fd-scenes,target-nll"]), found);
     assert_eq!(value(&["--metric", "fd-scenes", "--min-n", "3"]), None);
     assert_eq!(value(&["--metric", "fd-scenes"]), None);
+}
+
+#[test]
+fn what_a_reader_must_know_of_a_metric_is_in_its_file_the_summary_the_report_and_the_check() {
+    let desk = Desk::new();
+    let (protocol, weights) = (desk.file("narrow.toml", PROTOCOL), narrow_clip(&desk));
+    let caption = specimen_datasets::scenes::Scene::new(0, 0).caption();
+    let mut table = String::from("id,prompt,seconds\n");
+    fs::create_dir(desk.path("images")).unwrap();
+    for id in 0..3 {
+        let image = desk.path(&format!("images/{id}.png"));
+        image::RgbImage::from_pixel(64, 64, image::Rgb([9, 50, 9])).save(image).unwrap();
+        table += &format!("{id},\"{caption}\",1.0\n");
+    }
+    let table = desk.file("times.csv", &table);
+    let known = "--model tiny --dtype f32 --temperature 1 --top-k 0 --top-p 1 --guidance 1 --cell them";
+    let import = ["import", "images", "--table", &table, "--name", "there", "--out", "run", "-q"];
+    let known: Vec<&str> = known.split(' ').collect();
+    desk.succeeds(&[&import[..], &known].concat());
+    desk.succeeds(&["score", "run", "--metric", "scene-clip", "-q"]);
+    desk.succeeds(&["score", "run", "--metric", "fd-scenes", "--min-n", "2", "-q"]);
+    let real = desk.path("images");
+    let real = real.to_str().unwrap();
+    let score = ["score", "run", "--protocol", &protocol, "--real", real, "--weights", &weights];
+    let said = desk.succeeds(&[&score[..], &["--metric", "fid", "--min-n", "2"]].concat()).out;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+
+    let run = desk.path("run");
+    let page = fs::read_to_string(run.join("report/index.html")).unwrap();
+    let checked = desk.json(&["verify", "--deep", "run"]);
+    let summary = summary(&run);
+    let of_cell = &summary["cells"][0]["metrics"];
+    for (value, expected) in [
+        ("scene-clip", vec!["scene-clip: all 3 scores are equal"]),
+        ("fd-scenes", vec!["fd-scenes: all rows are equal"]),
+        (
+            "fid:narrow",
+            vec![
+                "vouches for its weights: narrow.safetensors",
+                "images: all rows",
+                "images of them: all rows",
+            ],
+        ),
+    ] {
+        let file = metric_file(&run, value, "them");
+        let notes: Vec<&str> =
+            file["notes"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
+        let kept = of_cell.as_array().unwrap().iter().find(|one| one["metric"] == value).unwrap();
+        assert_eq!(kept["notes"], file["notes"]);
+        for expected in expected {
+            let note = notes.iter().find(|note| note.contains(expected));
+            let note = note.unwrap_or_else(|| panic!("`{expected}` is not in {notes:?}"));
+            let note = format!("them: {note}");
+            let is_on_page = page.contains(&note.replace('/', "&#x2f;"));
+            assert!(said.contains(&note) && is_on_page, "`{note}` is not in {said}");
+            assert!(checked["notes"].as_array().unwrap().contains(&note.as_str().into()), "{checked:#}");
+        }
+    }
+    // A note that was taken out is missed.
+    let file = run.join("metrics/scene-clip/them.json");
+    let mut without: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    without.as_object_mut().unwrap().remove("notes");
+    fs::write(&file, serde_json::to_vec(&without).unwrap()).unwrap();
+    reseal(&run);
+    desk.fails(&["verify", "--deep", "run"], 4, &["summary.json: it is not what the rows give", "notes"]);
 }

@@ -8,6 +8,7 @@ use specimen_extract::{
 
 use crate::error::MeasureError;
 use crate::image_metric::{CellImage, ImageMeasure, ImageMetric, Taken, mean};
+use crate::measurement::equal_scores;
 use crate::metrics::Outcome;
 use crate::network::FeatureNetwork;
 
@@ -51,6 +52,8 @@ impl ImageMeasure for SceneClip {
             network: SCENES.network.to_owned(),
             source: Box::new(error),
         })?;
-        mean(NAME, self.net.identity(), images, &cosines)
+        let mut scored = mean(NAME, self.net.identity(), images, &cosines)?;
+        scored.values[0].notes.extend(equal_scores(NAME, &cosines));
+        Ok(scored)
     }
 }

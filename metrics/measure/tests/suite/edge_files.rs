@@ -99,6 +99,9 @@ fn rows_that_are_all_equal_are_noted_and_others_are_not() {
         same.display()
     );
     assert!(notes.contains(&expected), "{notes:?}");
+    // Of a file of statistics they are asked for without a value.
+    assert_eq!(meter.notes(&[&same]), [expected]);
+    assert_eq!(meter.notes(&[&folder]), [""; 0]);
     let notes = fid(&mut keeps_going(&networks), &folder, &folder).unwrap().notes;
     assert!(!notes.iter().any(|note| note.contains("all rows are equal")), "{notes:?}");
 }

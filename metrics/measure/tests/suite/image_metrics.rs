@@ -76,3 +76,18 @@ fn images_and_prompts_that_a_metric_does_not_take_are_named() {
     all[0].0 = "a corgi".into();
     assert!(why(&all).starts_with("a prompt is outside the scenes vocabulary: "));
 }
+
+#[test]
+fn pictures_that_are_all_equal_are_noted_and_others_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let others = scenes(folder.path(), 0, 3);
+    let same = vec![others[0].clone(); 3];
+    for name in ["fd-scenes", "scene-clip"] {
+        let metric = IMAGE_METRICS.iter().find(|metric| metric.name == name).unwrap();
+        let notes = |all| (metric.open)(None).unwrap().measure(&cell(all)).unwrap().values.remove(0).notes;
+        let found = notes(&same);
+        let of = format!("{name}: all ");
+        assert!(found.len() == 1 && found[0].starts_with(&of) && found[0].contains("are equal"), "{found:?}");
+        assert_eq!(notes(&others), [""; 0], "{name}");
+    }
+}

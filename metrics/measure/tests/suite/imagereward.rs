@@ -12,7 +12,7 @@ use specimen_measure::metrics::clip_score::ClipScoreRule;
 use specimen_measure::metrics::{CaptionsOf, Outcome, Sides, imagereward::imagereward};
 use specimen_measure::network::{
     Batch, NetworkFault, NetworkRule, Networks, NoNetworks, Opened, OpenedPrompted, PromptedNetwork,
-    TextNetwork,
+    Provenance, TextNetwork,
 };
 use specimen_measure::protocol::Protocol;
 
@@ -56,7 +56,9 @@ impl Networks for Judges {
 
     fn prompted(&self, rule: &NetworkRule, n_tokens: usize) -> Result<OpenedPrompted, MeasureError> {
         assert_eq!((rule.name.as_str(), n_tokens), ("imagereward", 35));
-        Ok(OpenedPrompted { network: Box::new(Judge(self.n_pictures.clone())), provenance: None })
+        let made =
+            Provenance { file: "folder/w.safetensors".into(), words: "made".into(), is_published: false };
+        Ok(OpenedPrompted { network: Box::new(Judge(self.n_pictures.clone())), provenance: Some(made) })
     }
 
     fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
@@ -106,6 +108,8 @@ fn the_value_is_the_mean_over_pictures_each_with_its_own_caption() {
     assert!((measured.value - mean).abs() < 1e-12 && measured.ci95.is_none());
     assert_eq!(measured.extractor.as_deref(), Some("judge-f32@0123456789ab"));
     assert!(measured.protocol.starts_with("imagereward@"), "{}", measured.protocol);
+    let note = "judge-f32@0123456789ab: no published digest vouches for its weights: w.safetensors: made";
+    assert_eq!(measured.notes, [note]);
     assert_eq!((measured.n.clone(), &measured.details["captions_cut"]), (vec![Some(9)], &0.into()));
 }
 

@@ -56,8 +56,14 @@ fn the_value_is_the_mean_over_pairs_of_any_size_with_the_weights_that_are_given(
     assert_eq!(pairs[2].score, Some(0.0));
     assert!((measured.value.unwrap() - sum / 6.0).abs() < 1e-15 && measured.ci95.is_some());
     assert!(measured.protocol.starts_with("lpips-squeeze@"), "{}", measured.protocol);
+    let answered = serde_json::to_value(&measured).unwrap();
     let extractor = measured.extractor.unwrap();
     assert!(extractor.starts_with("lpips-squeeze-f32@") && extractor.contains(" + squeezenet1-1-f32@"));
+    let why = "both.safetensors: of unknown origin: it does not name the file it was made from";
+    assert_eq!(
+        answered["notes"],
+        serde_json::json!([format!("{extractor}: no published digest vouches for its weights: {why}")])
+    );
 }
 
 #[test]

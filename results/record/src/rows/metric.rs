@@ -32,6 +32,9 @@ pub struct MetricFile {
     pub higher_is_better: Option<bool>,
     /// Why there is no value.
     pub why: Option<String>,
+    /// What a reader must know before comparing the value, in words; absent where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Name and digest of the feature extractor.
     pub extractor: Option<String>,
     /// The metric of each item, where it has one.

@@ -88,6 +88,7 @@ mod tests {
             ci95: None,
             n: 0,
             why: None,
+            notes: Vec::new(),
             unit: String::new(),
             higher_is_better: Some(false),
             vs_baseline: None,

@@ -1,7 +1,7 @@
 //! `merged/summary.json`: what a run measured, cell by cell. A number that could not be computed is null, with the reason
 //! next to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -198,6 +198,9 @@ pub struct MetricSummary {
     pub n: u64,
     /// Why there is no value.
     pub why: Option<String>,
+    /// What a reader must know before comparing the value, in words; absent where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Unit, empty for a pure number.
     pub unit: String,
     /// Which direction is better; absent where neither is.
@@ -316,6 +319,21 @@ impl Summary {
                 None => spec["method"].to_string() + &given_head(spec).unwrap_or_default(),
             },
         )
+    }
+
+    /// What a reader must know of the metrics: each note once, behind the cells that have it.
+    pub fn notes_of_metrics(&self) -> Vec<String> {
+        let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+        for cell in &self.cells {
+            let of_cell: BTreeSet<&String> = cell.metrics.iter().flat_map(|metric| &metric.notes).collect();
+            for note in of_cell {
+                match notes.iter_mut().find(|(known, _)| known == note) {
+                    Some((_, cells)) => cells.push(&cell.id),
+                    None => notes.push((note, vec![&cell.id])),
+                }
+            }
+        }
+        notes.into_iter().map(|(note, cells)| format!("{}: {note}", cells.join(", "))).collect()
     }
 }
 

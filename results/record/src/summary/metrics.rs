@@ -41,6 +41,7 @@ pub(crate) fn metrics(
             ci95: file.ci95,
             n: file.n,
             why: file.why,
+            notes: file.notes,
             unit: file.unit,
             higher_is_better: file.higher_is_better,
             vs_baseline,

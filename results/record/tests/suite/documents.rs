@@ -83,6 +83,7 @@ fn metric() -> MetricFile {
         unit: "nat/token".into(),
         higher_is_better: Some(false),
         why: None,
+        notes: vec!["all scores are equal".into()],
         extractor: None,
         per_item: Some(BTreeMap::from([(ItemKey::new("ar", "7", 0), 1.0 / 3.0)])),
         extra: BTreeMap::from([("bias".into(), -0.0)]),

@@ -55,6 +55,9 @@ pub(crate) fn warnings(
         let text = "The summary is older than the families of methods: all methods have one colour and mark.";
         caution("No families", text.to_owned());
     }
+    for note in summary.notes_of_metrics() {
+        caution("Note on metrics", format!("{note}."));
+    }
     if let Some(text) = few_images(summary) {
         caution("Few images", text);
     }

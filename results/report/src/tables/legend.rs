@@ -53,6 +53,7 @@ pub(crate) fn legend(summary: &Summary, shown: &[Measure]) -> Vec<String> {
     let named = named.collect::<Vec<_>>().join("; ");
     if !named.is_empty() {
         lines.push(format!("Metrics: {named}; ± or brackets: 95 % interval."));
+        lines.extend(summary.notes_of_metrics().into_iter().map(|note| format!("Note on {note}.")));
     }
     for measure in shown {
         let Measure::Distance { metric, .. } = measure else { continue };

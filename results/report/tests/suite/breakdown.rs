@@ -46,6 +46,7 @@ fn scored(folder: &std::path::Path) -> RunDir {
             unit: String::new(),
             higher_is_better: Some(true),
             why: None,
+            notes: Vec::new(),
             extractor: None,
             per_item: Some(own),
             extra: BTreeMap::new(),
