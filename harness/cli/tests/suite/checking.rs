@@ -246,3 +246,30 @@ fn what_was_changed_and_sealed_again_is_found_by_computing_it_again() {
     };
     fails(&desk, row, &[], &["ar/3/0"]);
 }
+
+#[test]
+fn a_run_that_a_process_works_on_is_said_to_be_running_and_not_to_be_damaged() {
+    let desk = Desk::new();
+    original(&desk);
+    let run = RunDir::open(desk.path("r")).unwrap();
+    // As a resumed run that has made an image since: its merged rows are those of before.
+    edit_json(&run.manifest(), |manifest| manifest["sealed"] = Value::Null);
+    let merged = fs::read_to_string(run.merged_records()).unwrap();
+    fs::write(run.merged_records(), merged.replacen("\"n_steps\":", "\"n_steps\":1", 1)).unwrap();
+    for lock in [run.lock(), run.shard_lock(0)] {
+        let held = specimen_runner::process::lock::Lock::take(&lock).unwrap();
+        let deep = desk.run(&["verify", "--deep", "r"]);
+        assert_eq!(deep.code, 4, "{}", deep.err);
+        assert!(deep.out.contains("running  process ") && deep.err.contains("is working on this run"));
+        assert!(
+            !deep.out.contains("wrong ") && !deep.out.contains("fail") && !deep.err.contains("not as it")
+        );
+        assert!(deep.out.contains("unknown  ") && deep.out.contains("compared with those of the shards"));
+        let plain = desk.json(&["verify", "r"]);
+        assert_eq!((&plain["pass"], &plain["complaints"]), (&true.into(), &serde_json::json!([])));
+        assert!(plain["at_work"].as_str().unwrap().starts_with("process "));
+        drop(held);
+    }
+    let ended = desk.run(&["verify", "--deep", "r"]);
+    assert!(ended.code == 4 && ended.out.contains("wrong    ") && !ended.out.contains("running  "));
+}

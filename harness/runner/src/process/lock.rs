@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use specimen_record::{Timestamp, open_in_place, open_to_read};
+use specimen_record::{RunDir, Timestamp, open_in_place, open_to_read};
 
 use crate::{error::RunError, machine, process::stop_request::StopRequest};
 
@@ -62,6 +62,16 @@ impl Lock {
                 ended => return ended,
             }
         }
+    }
+
+    /// The process that works on `run`: its driver, or a worker that has none.
+    pub fn at_work(run: &RunDir) -> Result<Option<String>, RunError> {
+        for path in [run.lock()].into_iter().chain(run.shards()?.into_iter().map(|k| run.shard_lock(k))) {
+            if let Some(holder) = Self::holder(&path)? {
+                return Ok(Some(holder));
+            }
+        }
+        Ok(None)
     }
 
     /// Who holds the lock at `path`; `None` when no process does.
