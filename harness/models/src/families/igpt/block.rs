@@ -101,3 +101,22 @@ impl Block {
         x + self.narrow.forward(&hidden)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream whose variance is a tenth of the epsilon: that of the published code is torch's own.
+    #[test]
+    fn a_quiet_stream_shows_the_epsilon_of_the_norms() {
+        let norm =
+            LayerNorm { weight: Tensor::from_slice(&[2.0_f32; 2]), bias: Tensor::from_slice(&[3.0_f32; 2]) };
+        let normed =
+            Vec::<f32>::try_from(norm.forward(&Tensor::from_slice(&[1e-3_f32, -1e-3]))).expect("numbers");
+        let expected = 2.0 * 1e-3 / 1.1e-5_f32.sqrt();
+        assert!(
+            (normed[0] - 3.0 - expected).abs() < 1e-5 && (normed[1] - 3.0 + expected).abs() < 1e-5,
+            "{normed:?}"
+        );
+    }
+}
