@@ -1,26 +1,21 @@
-//! Six images, as many as an interval needs, of the embedded model under every metric that papers print, with networks whose weights are by recipe.
+//! Six images, as many as an interval needs, of the embedded model under the metrics that papers print, with networks whose
+//! weights are by recipe. FD-DINOv2, whose network takes longer than all others, is measured next to its protocol.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
 
-use serde_json::Value;
-use specimen_extract::{
-    lpips::{self, LpipsName},
-    network::NetworkName,
-    open::recipe_tensors,
-};
+use specimen_extract::lpips::{self, LpipsName};
 use specimen_weights::write_safetensors;
 
 use crate::{
     recipe_networks::golden,
-    support::{Desk, spec, workspace},
+    support::{Desk, metric, spec},
 };
 
 /// Metric, protocol, weights in the golden folder, whether it compares with real pictures, and what is fetched for it.
-const UNDER_PROTOCOLS: [(&str, &str, &str, bool, &str); 18] = [
+const UNDER_PROTOCOLS: [(&str, &str, &str, bool, &str); 16] = [
     ("fid", "pytorch-fid", "inception", true, "inception-fid"),
-    ("fid", "fd-dinov2", "dinov2-b14", true, "dinov2-vit-l14"),
     ("kid", "pytorch-fid", "inception", true, "inception-fid"),
     ("vendi", "pytorch-fid", "inception", false, "inception-fid"),
     ("prdc", "tf1", "inception", true, "inception-fid"),
@@ -30,7 +25,6 @@ const UNDER_PROTOCOLS: [(&str, &str, &str, bool, &str); 18] = [
     ("pickscore", "pickscore", "pickscore", false, "pickscore-v1"),
     ("hpsv2.0", "hpsv2.0", "hps", false, "hps-v2.0"),
     ("hpsv2.1", "hpsv2.1", "hps", false, "hps-v2.1"),
-    ("hpsv2.1", "hpsv2.1-no-antialias", "hps", false, "hps-v2.1"),
     ("imagereward", "imagereward", "imagereward", false, "imagereward"),
     ("lpips", "lpips-alex", "lpips-alex", false, "lpips-alex"),
     ("lpips", "lpips-vgg", "lpips-vgg", false, "lpips-vgg"),
@@ -41,13 +35,12 @@ const UNDER_PROTOCOLS: [(&str, &str, &str, bool, &str); 18] = [
 /// Metrics of the embedded model's own, and that of tokens.
 const OWN: [&str; 5] = ["token-match", "target-nll", "scene-clip", "attribute-accuracy", "fd-scenes"];
 /// Those whose value is a mean over images; the others compare distributions, and no such distance has an interval of so few.
-const MEANS: [&str; 15] = [
+const MEANS: [&str; 14] = [
     "clip-score:clipscore",
     "aesthetic:aesthetic-sac-logos-ava1",
     "pickscore:pickscore",
     "hpsv2.0:hpsv2.0",
     "hpsv2.1:hpsv2.1",
-    "hpsv2.1:hpsv2.1-no-antialias",
     "imagereward:imagereward",
     "lpips:lpips-alex",
     "lpips:lpips-vgg",
@@ -65,10 +58,6 @@ fn metrics(desk: &Desk, is_here: bool) -> String {
     let few = |name: &str| if name.starts_with("fd-") { ", min_n = 6" } else { "" };
     let own = OWN.iter().map(|name| format!(r#"{{ name = "{name}"{} }}"#, few(name)));
     let rest = UNDER_PROTOCOLS.iter().map(|(name, protocol, weights, compares, _)| {
-        let protocol = match (*protocol, is_here) {
-            ("fd-dinov2", true) => base_of_dinov2(desk),
-            (protocol, _) => protocol.to_owned(),
-        };
         let mut table = format!(r#"name = "{name}", protocol = "{protocol}""#);
         if *compares {
             table += &format!(r#", real = "{}", min_n = 6"#, desk.path("real").display());
@@ -80,12 +69,6 @@ fn metrics(desk: &Desk, is_here: bool) -> String {
         format!("{{ {table} }}")
     });
     format!("metric=[{}]", own.chain(rest).collect::<Vec<_>>().join(", "))
-}
-
-/// The protocol with the smaller published network, whose weights take a third of the space; path of the file.
-fn base_of_dinov2(desk: &Desk) -> String {
-    let text = fs::read_to_string(workspace("metrics/protocols/fd-dinov2.toml")).unwrap();
-    desk.file("fd-dinov2.toml", &text.replace("\"dinov2-vit-l14\"", "\"dinov2-vit-b14\""))
 }
 
 /// Six pictures to compare with.
@@ -104,8 +87,6 @@ fn a_run_of_few_images_ends_in_a_table_of_all_metrics() {
     let name = "a_run_of_few_images_ends_in_a_table_of_all_metrics";
     let Some(desk) = Desk::with_data(name, "tokenizers/bpe_simple_vocab_16e6.txt.gz") else { return };
     golden(&desk);
-    let dinov2 = recipe_tensors(NetworkName::Dinov2VitB14);
-    write_safetensors(&desk.path("golden/dinov2-b14.safetensors"), &dinov2).unwrap();
     let vgg = lpips::recipe_tensors(LpipsName::Vgg);
     write_safetensors(&desk.path("golden/lpips-vgg.safetensors"), &vgg).unwrap();
     real(&desk);
@@ -128,29 +109,17 @@ fn a_run_of_few_images_ends_in_a_table_of_all_metrics() {
 
     let here = metrics(&desk, true);
     let ran = desk.succeeds(&[&run[..], &[&here]].concat());
-    let summary = fs::read(desk.path("run/merged/summary.json")).unwrap();
-    let summary: Value = serde_json::from_slice(&summary).unwrap();
-    let cells = summary["cells"].as_array().unwrap();
-    let chain = cells.iter().find(|cell| cell["id"] == "sd-chain3").unwrap();
-    let found = |metric: &str| {
-        let metrics = chain["metrics"].as_array().unwrap();
-        metrics.iter().find(|one| one["metric"] == metric).unwrap_or_else(|| panic!("{metric}: {chain:#}"))
-    };
+    let summary = desk.document("run/merged/summary.json");
+    let found = |name: &str| metric(&summary, "sd-chain3", name);
     for metric in MEANS {
         let found = found(metric);
         let (value, ends) = (found["value"].as_f64(), &found["ci95"]);
         let [low, high] = [0, 1].map(|end| ends[end].as_f64().unwrap_or(f64::NAN));
         assert!(value.is_some_and(|value| low <= value && value <= high), "{metric}: {found:#}");
     }
-    for metric in [
-        "fid:pytorch-fid",
-        "fid:fd-dinov2",
-        "kid:pytorch-fid",
-        "vendi:pytorch-fid",
-        "precision:tf1",
-        "cmmd:cmmd",
-        "fd-scenes",
-    ] {
+    for metric in
+        ["fid:pytorch-fid", "kid:pytorch-fid", "vendi:pytorch-fid", "precision:tf1", "cmmd:cmmd", "fd-scenes"]
+    {
         assert!(found(metric)["value"].is_number() && found(metric)["ci95"].is_null(), "{:#}", found(metric));
     }
     assert_eq!(
@@ -158,13 +127,8 @@ fn a_run_of_few_images_ends_in_a_table_of_all_metrics() {
         (&"sd".into(), &"dB".into())
     );
     assert_eq!(found("lpips:lpips-alex")["higher_is_better"], false);
-    // Three networks and two ways to resize are numbers of their own.
-    for (a, b) in [
-        ("lpips:lpips-alex", "lpips:lpips-vgg"),
-        ("lpips:lpips-vgg", "lpips:lpips-squeeze"),
-        ("hpsv2.1:hpsv2.1", "hpsv2.1:hpsv2.1-no-antialias"),
-        ("fid:pytorch-fid", "fid:fd-dinov2"),
-    ] {
+    // Three networks are numbers of their own.
+    for (a, b) in [("lpips:lpips-alex", "lpips:lpips-vgg"), ("lpips:lpips-vgg", "lpips:lpips-squeeze")] {
         assert_ne!(found(a)["value"], found(b)["value"], "{a} and {b}");
     }
     // What people read: direction, unit and interval beside every value.

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
 
-use crate::support::{Desk, spec};
+use crate::support::{Desk, cell, spec};
 
 /// Timed cells of each kind of drafter, and one that is not timed.
 const CELLS: &str = r#"cell = [
@@ -25,11 +25,6 @@ fn run(desk: &Desk, out: &str, limit: &str, batch: &str, more: &[&str]) {
     desk.succeeds(&[&fixed[..], &sets, more].concat());
 }
 
-fn rows(desk: &Desk, path: &str) -> Vec<Value> {
-    let text = fs::read_to_string(desk.path(path)).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn a_batch_gives_the_same_bytes_however_it_is_cut_and_each_image_again_alone() {
     let desk = Desk::new();
@@ -44,7 +39,7 @@ fn a_batch_gives_the_same_bytes_however_it_is_cut_and_each_image_again_alone() {
     let again = desk.json(&["verify", "--deep", "whole", "--replay", "100"]);
     assert_eq!(again["n_replayed"], 16);
     run(&desk, "single", "4", "1", &["--jobs", "1"]);
-    let tokens = |run: &str| rows(&desk, &format!("{run}/merged/records.jsonl"));
+    let tokens = |run: &str| desk.rows(&format!("{run}/merged/records.jsonl"));
     let (batch, single) = (tokens("whole"), tokens("single"));
     let same = batch.iter().zip(&single).filter(|(a, b)| a["tokens"] == b["tokens"]).count();
     // In f32 a sum that is rounded otherwise seldom moves a draw.
@@ -78,16 +73,15 @@ fn the_images_of_a_batch_share_its_time_and_count_once() {
     let desk = Desk::new();
     run(&desk, "r", "8", "4", &["--jobs", "1"]);
     let mut units = BTreeSet::new();
-    for row in rows(&desk, "r/shards/0/attempts/0/timing.jsonl") {
+    for row in desk.rows("r/shards/0/attempts/0/timing.jsonl") {
         if row["warmup"] == false {
             assert_eq!((&row["batch"]["size"], &row["batch"]["index"]), (&4.into(), &0.into()), "{row}");
             units.insert((row["block"].to_string(), row["decode_ns"].to_string()));
         }
     }
     assert_eq!(units.len(), 6, "three timed cells in two blocks of four prompts have one time each");
-    let summary: Value =
-        serde_json::from_slice(&fs::read(desk.path("r/merged/summary.json")).unwrap()).unwrap();
-    let chain = summary["cells"].as_array().unwrap().iter().find(|cell| cell["id"] == "chain").unwrap();
+    let summary = desk.document("r/merged/summary.json");
+    let chain = cell(&summary, "chain");
     // Two batches are two observations: a ratio has a value and no interval, and the table says so.
     let speedup = &chain["measures"]["speedup"];
     assert!(speedup["value"].is_f64(), "{speedup}");
@@ -109,11 +103,10 @@ fn a_batch_that_is_not_full_grows() {
     let untimed =
         ["--set", "cell.ar.timed=false", "--set", "cell.chain.timed=false", "--set", "cell.sjd.timed=false"];
     run(&desk, "r", "3", "4", &untimed);
-    let before = rows(&desk, "r/merged/records.jsonl");
+    let before = desk.rows("r/merged/records.jsonl");
     run(&desk, "r", "6", "4", &[&untimed[..], &["--resume"]].concat());
     run(&desk, "at-once", "6", "4", &untimed);
-    let (grown, at_once) =
-        (rows(&desk, "r/merged/records.jsonl"), rows(&desk, "at-once/merged/records.jsonl"));
+    let (grown, at_once) = (desk.rows("r/merged/records.jsonl"), desk.rows("at-once/merged/records.jsonl"));
     assert_eq!((before.len(), grown.len()), (12, 24));
     assert_eq!(grown, at_once);
 }

@@ -74,8 +74,7 @@ const IMPORT: [&str; 5] = ["import-scores", "run", "--metric", "geneval", "score
 
 /// The metrics of a cell in the summary, by name.
 fn metrics_of(desk: &Desk, cell: &str) -> BTreeMap<String, Value> {
-    let summary: Value =
-        serde_json::from_str(&fs::read_to_string(desk.path("run/merged/summary.json")).unwrap()).unwrap();
+    let summary = desk.document("run/merged/summary.json");
     let cells = summary["cells"].as_array().unwrap();
     let own = cells.iter().find(|own| own["id"] == cell).unwrap();
     let metrics = own["metrics"].as_array().unwrap().iter();
@@ -180,7 +179,7 @@ fn scores_that_do_not_fit_change_nothing() {
     let text = geneval_scores("ar", |_, _| true);
     let without_first: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
     let first = text.lines().next().unwrap();
-    let seal = || fs::read(desk.path("run/checksums.json")).unwrap();
+    let seal = || desk.bytes("run/checksums.json");
     let before = seal();
     for (text, parts) in [
         (text.replace("ar/", "eagle/"), ["line 1: ", "the run has no image eagle/0/0"]),

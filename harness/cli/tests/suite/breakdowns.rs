@@ -34,7 +34,7 @@ fn rows(desk: &Desk, fact: &str) -> BTreeMap<(String, String), (u64, f64, Option
 
 /// What the metric's own file says of the images of a cell, by prompt.
 fn scores(desk: &Desk, cell: &str) -> BTreeMap<String, f64> {
-    let file = fs::read(desk.path(&format!("run/metrics/target-nll/{cell}.json"))).unwrap();
+    let file = desk.bytes(&format!("run/metrics/target-nll/{cell}.json"));
     let file: Value = serde_json::from_slice(&file).unwrap();
     let prompt = |key: &str| key.split('/').nth(1).unwrap().to_owned();
     let per_item = file["per_item"].as_object().unwrap();

@@ -3,10 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use serde_json::Value;
 use specimen_record::{
@@ -14,50 +11,10 @@ use specimen_record::{
     write_document,
 };
 
-use crate::support::{Desk, spec};
+use crate::support::{Desk, all_named};
 
-/// Four prompts of the stub network, once; every trial works on a copy.
-fn original(desk: &Desk) {
-    desk.succeeds(&[
-        "run",
-        &spec("ci/stub.toml"),
-        "--limit",
-        "4",
-        "--set",
-        "timing.blocks=2",
-        "--out",
-        "r",
-        "-q",
-    ]);
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => {
-                fs::copy(entry.path(), target).unwrap();
-            }
-        }
-    }
-}
-
-/// All files of this name below `folder`.
-fn all_named(folder: &Path, name: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(all_named(&path, name));
-        } else if path.file_name().unwrap() == name {
-            found.push(path);
-        }
-    }
-    found
-}
+/// Four prompts of the stub network; every trial works on a copy.
+const MADE: [&str; 4] = ["--limit", "4", "--set", "timing.blocks=2"];
 
 /// Changes the text of every file of this name, those of attempts and the merged one alike.
 fn edit(run: &Path, name: &str, change: impl Fn(String) -> String) {
@@ -105,7 +62,7 @@ pub(crate) fn reseal(folder: &Path) {
 #[track_caller]
 fn fails(desk: &Desk, change: impl FnOnce(&Path), more: &[&str], parts: &[&str]) {
     let copied = desk.path("tampered");
-    copy(&desk.path("r"), &copied);
+    desk.made(&MADE, "tampered");
     change(&copied);
     let ran = desk.run(&[&["verify", "--deep", "tampered"], more].concat());
     assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
@@ -119,7 +76,7 @@ fn fails(desk: &Desk, change: impl FnOnce(&Path), more: &[&str], parts: &[&str])
 #[test]
 fn a_run_passes_and_its_images_are_made_again() {
     let desk = Desk::new();
-    original(&desk);
+    desk.made(&MADE, "r");
     let checked = desk.succeeds(&["verify", "--deep", "r", "--replay", "3", "--seed", "1"]);
     for part in ["12, 12 of them with a record", "3 images made again, chosen with seed 1", "\npass: "] {
         assert!(checked.out.contains(part), "{part} is not in {}", checked.out);
@@ -135,7 +92,6 @@ fn a_run_passes_and_its_images_are_made_again() {
 #[test]
 fn what_was_changed_is_found_by_its_digest() {
     let desk = Desk::new();
-    original(&desk);
     let changed = |name: &'static str, from: &'static str, to: &'static str| {
         move |run: &Path| edit(run, name, |text| text.replacen(from, to, 1))
     };
@@ -150,7 +106,7 @@ fn what_was_changed_is_found_by_its_digest() {
     let other_spec =
         |run: &Path| edit_json(&run.join("manifest.json"), |manifest| manifest["spec"]["seed"] = 9.into());
     fails(&desk, other_spec, &[], &["manifest.json: the spec: the digest is"]);
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--set", "seed=6", "--out", "other", "-q"]);
+    desk.made(&[&MADE[..], &["--set", "seed=6"]].concat(), "other");
     let other_plan = |run: &Path| {
         fs::copy(desk.path("other/plan.json"), run.join("plan.json")).unwrap();
     };
@@ -160,7 +116,6 @@ fn what_was_changed_is_found_by_its_digest() {
 #[test]
 fn what_was_changed_and_sealed_again_is_found_by_computing_it_again() {
     let desk = Desk::new();
-    original(&desk);
     // A count: the steps of the image say another.
     let count = |run: &Path| {
         edit(run, "records.jsonl", |text| text.replacen("\"nfe\":16", "\"nfe\":15", 1));

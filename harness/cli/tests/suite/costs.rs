@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::fs;
-
 use crate::support::Desk;
 
 #[test]
@@ -34,14 +32,14 @@ fn a_model_that_cannot_be_timed_is_a_line_and_costs_the_others_nothing() {
         ran.err
     );
     assert!(ran.err.contains("igpt-mnist is not timed: "), "{}", ran.err);
-    let page = fs::read_to_string(desk.path("bench/README.md")).unwrap();
+    let page = desk.text("bench/README.md");
     assert!(
         page.contains("Command: specimen costs --made --dtype f32")
             && page.contains("\nigpt-mnist is not timed: "),
         "{page}"
     );
     for model in ["llamagen-toy", "llamagen-c2i-toy"] {
-        let table = fs::read_to_string(desk.path(&format!("bench/{model}.toml"))).unwrap();
+        let table = desk.text(&format!("bench/{model}.toml"));
         for part in [
             "prefill_seconds = ",
             "picture_seconds = ",

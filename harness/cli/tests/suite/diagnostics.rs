@@ -36,7 +36,7 @@ fn asked(desk: &Desk) -> String {
 }
 
 fn read(desk: &Desk, file: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(desk.path(file)).unwrap()).unwrap()
+    desk.document(file)
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn sum(counts: &Value) -> u64 {
 
 /// The records of a cell's first `n` images.
 fn first_records(desk: &Desk, cell: &str, n: usize) -> Vec<Value> {
-    let text = fs::read_to_string(desk.path("r/merged/records.jsonl")).unwrap();
+    let text = desk.text("r/merged/records.jsonl");
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     records.filter(|record| record["cell"] == cell).take(n).collect()
 }

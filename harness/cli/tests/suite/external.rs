@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::{
-    support::{Desk, workspace},
+    support::{Desk, cell, workspace},
     tmpfs::Tmpfs,
 };
 
@@ -19,19 +19,6 @@ fn has_python(name: &str) -> bool {
     }
     specimen_testdata::skip(name, "python3");
     false
-}
-
-fn rows(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn document(path: &Path) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn cell<'s>(summary: &'s Value, id: &str) -> &'s Value {
-    summary["cells"].as_array().unwrap().iter().find(|cell| cell["id"] == id).unwrap()
 }
 
 #[test]
@@ -50,7 +37,7 @@ fn the_python_example_is_measured_beside_the_baseline_in_one_table() {
     assert!(row.contains("not known"), "{}", ran.out);
     assert!(ran.out.contains("this program timed them from request to answer"), "{}", ran.out);
 
-    let summary = document(&desk.path("run/merged/summary.json"));
+    let summary = desk.document("run/merged/summary.json");
     let painter = cell(&summary, "painter-py");
     assert_eq!((&painter["origin"], &painter["baseline"]), (&"external".into(), &"ar".into()));
     assert_eq!(painter["measures"]["speedup"]["value"], Value::Null);
@@ -72,7 +59,7 @@ fn the_python_example_is_measured_beside_the_baseline_in_one_table() {
     );
     assert!(metric("scene-clip")["value"].is_f64());
 
-    let timing = rows(&desk.path("run/shards/0/attempts/0/timing.jsonl"));
+    let timing = desk.rows("run/shards/0/attempts/0/timing.jsonl");
     let of = |id: &'static str| timing.iter().filter(move |row| row["key"].as_str().unwrap().starts_with(id));
     assert_eq!(of("painter-py/").filter(|row| row["warmup"] == true).count(), 1);
     for row in of("painter-py/") {
@@ -91,7 +78,7 @@ fn the_python_example_is_measured_beside_the_baseline_in_one_table() {
     desk.succeeds(&["status", "run"]);
     desk.succeeds(&["report", "run"]);
     // Of the metrics the figure takes one that every cell has: the painter's tokens have no likelihood.
-    let pareto = std::fs::read_to_string(desk.path("run/report/pareto.csv")).unwrap();
+    let pareto = desk.text("run/report/pareto.csv");
     assert!(pareto.contains("painter-py") && !pareto.contains("target-nll"), "{pareto}");
     // Only the whole time of another program's image is known.
     let means = desk.succeeds(&["records", "run", "--layout", "csv"]).out;
@@ -103,11 +90,6 @@ fn the_python_example_is_measured_beside_the_baseline_in_one_table() {
     let at = |column: &str| head.iter().position(|name| *name == column).unwrap();
     assert_eq!(row[at("decode_s")], "–", "{means}");
     assert!(row[at("e2e_s")].parse::<f64>().unwrap() > 0.0, "{means}");
-    // The same requests give the same records in a second run.
-    desk.succeeds(&[&["run", spec.as_str(), "--out", "again"], set.as_slice()].concat());
-    let digest =
-        |run: &str| document(&desk.path(&format!("{run}/merged/summary.json")))["result_digest"].clone();
-    assert_eq!(digest("run"), digest("again"));
 }
 
 /// A spec over the stub with a cell for each of these scripts.
@@ -170,7 +152,8 @@ fn a_full_disk_of_the_run_is_waited_for_and_costs_no_row() {
     }
     disk.remount("size=64m");
     assert!(running.wait().unwrap().success(), "{}", said());
-    let records = rows(&run.join("merged/records.jsonl"));
+    let text = std::fs::read_to_string(run.join("merged/records.jsonl")).unwrap();
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(records.len() == 4 && records.iter().all(|record| record["status"] == "ok"), "{records:?}");
 }
 
@@ -226,7 +209,7 @@ fn a_process_that_misbehaves_costs_its_own_items_only_and_says_why() {
     let scripts: Vec<(&str, &str)> = scripts.iter().map(|(name, script)| (*name, script.as_str())).collect();
     let spec = spec_of(&desk, &scripts);
     desk.fails(&["run", &spec, "--out", "run"], 5, &["12 of 16 items failed"]);
-    let records = rows(&desk.path("run/merged/records.jsonl"));
+    let records = desk.rows("run/merged/records.jsonl");
     let errors = |id: &str| -> Vec<String> {
         let of = records.iter().filter(|record| record["cell"] == id && record["status"] == "err");
         of.map(|record| record["err"].as_str().unwrap().to_owned()).collect()
@@ -254,7 +237,7 @@ fn a_process_that_misbehaves_costs_its_own_items_only_and_says_why() {
         (good["width"].as_u64(), good["n_tokens"].as_u64(), good["nfe"].as_u64()),
         (Some(2), Some(2), Some(2))
     );
-    let log = std::fs::read_to_string(desk.path("run/shards/0/worker.log")).unwrap();
+    let log = desk.text("run/shards/0/worker.log");
     assert!(log.contains("out of memory") && log.contains("tracing: step 1"), "{log}");
     assert_eq!(desk.json(&["verify", "run"])["complaints"], serde_json::json!([]));
 }
@@ -294,7 +277,7 @@ fn check_that_a_program_is_fixed_once_it_made_images(is_declared: bool) {
     let log = "the stderr of the processes is in run/shards/0/worker.log";
     let ran = desk.run(&["run", &spec, "--out", "run"]);
     assert!(ran.code == 5 && ran.err.contains("2 of 4 items failed") && ran.err.contains(log), "{}", ran.err);
-    let manifest = || document(&desk.path("run/manifest.json"))["weights"][0].clone();
+    let manifest = || desk.document("run/manifest.json")["weights"][0].clone();
     let begun = manifest();
     assert!(begun["name"].as_str().unwrap().starts_with("good file "), "{begun}");
     // The fix makes the first image, and refuses every other.
@@ -374,10 +357,13 @@ fn another_program_can_be_the_baseline_of_its_own_group() {
     let (before, last) = text.split_at(text.rfind("timeout_s = 2").unwrap());
     let spec = desk.file("s.toml", &format!("{before}baseline = \"py-ar\", {last}"));
     desk.succeeds(&["run", &spec, "--out", "run"]);
-    let summary = document(&desk.path("run/merged/summary.json"));
+    let summary = desk.document("run/merged/summary.json");
     let of = |id: &str| cell(&summary, id)["baseline"].clone();
     assert_eq!((of("ar"), of("py-ar"), of("py-fast")), ("ar".into(), "py-ar".into(), "py-ar".into()));
     assert!(cell(&summary, "py-fast")["measures"]["speedup_e2e"]["value"].is_f64(), "{summary}");
+    // The same requests give the same records in a second run.
+    desk.succeeds(&["run", &spec, "--out", "again"]);
+    assert_eq!(desk.document("again/merged/summary.json")["result_digest"], summary["result_digest"]);
 }
 
 #[test]
@@ -390,7 +376,7 @@ fn returned_tokens_are_scored_where_the_model_is_known_here() {
     let metric = "metric = [{ name = \"target-nll\" }]\n[[cell]]";
     let spec = desk.file("s.toml", &text.replacen("[[cell]]", metric, 1));
     desk.succeeds(&["run", &spec, "--out", "run"]);
-    let summary = document(&desk.path("run/merged/summary.json"));
+    let summary = desk.document("run/merged/summary.json");
     let nll = |id: &str| cell(&summary, id)["metrics"][0].clone();
     assert!(nll("whole")["value"].as_f64().is_some_and(|bits| bits > 0.0), "{}", nll("whole"));
     assert!(nll("whole")["vs_baseline"]["difference"].is_f64(), "{}", nll("whole"));

@@ -13,7 +13,10 @@ use serde_json::Value;
 use specimen_record::{Git, RunDir, verify_run};
 use specimen_runner::recheck::recheck;
 
-use crate::{checking::reseal, support::Desk};
+use crate::{
+    checking::reseal,
+    support::{Desk, files_below},
+};
 
 const SPEC: &str = r#"
 schema = 1
@@ -88,11 +91,6 @@ const FILES: [&[&str]; 9] = [
     &["metrics/target-nll/vvs.json"],
     &["manifest.json"],
 ];
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
-}
 
 /// The pointers to all values of a document that hold no others; of a list the last element alone.
 fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {

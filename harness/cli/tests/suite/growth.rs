@@ -7,7 +7,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Desk, spec};
+use crate::support::{Desk, all_named, cell, spec};
 
 /// The cells `ar` and `sd-chain2`, timed, and one that is not.
 const CELLS: &str = "{ name = \"ar\" }, { name = \"sd-chain2\", drafter = { proposer = \"eagle1\", shape = \"chain\", depth = 2 } }";
@@ -37,7 +37,7 @@ fn refused(desk: &Desk, limit: &str, cells: &[&str], more: &[&str], parts: &[&st
 }
 
 fn manifest(desk: &Desk, out: &str) -> Value {
-    serde_json::from_slice(&fs::read(desk.path(out).join("manifest.json")).unwrap()).unwrap()
+    desk.document(&format!("{out}/manifest.json"))
 }
 
 /// That the run at `out` is that of `whole`, made at once.
@@ -57,14 +57,8 @@ fn check_equal(desk: &Desk, out: &str, whole: &str) {
 
 /// Rows of all attempts of a run, the records that were made.
 fn n_made(desk: &Desk, out: &str) -> usize {
-    let mut n = 0;
-    for shard in fs::read_dir(desk.path(out).join("shards")).unwrap() {
-        for attempt in fs::read_dir(shard.unwrap().path().join("attempts")).into_iter().flatten() {
-            let records = fs::read_to_string(attempt.unwrap().path().join("records.jsonl"));
-            n += records.unwrap_or_default().lines().count();
-        }
-    }
-    n
+    let records = all_named(&desk.path(out).join("shards"), "records.jsonl");
+    records.iter().map(|path| fs::read_to_string(path).unwrap().lines().count()).sum()
 }
 
 #[test]
@@ -117,7 +111,7 @@ fn what_changes_the_meaning_of_an_image_is_refused_with_what_differs() {
     let set = format!("dataset.name={prompts:?}");
     let of_file = ["--set", &set[..]];
     run(&desk, "r", "2", &[CELLS], &of_file);
-    let before = fs::read(desk.path("r/manifest.json")).unwrap();
+    let before = desk.bytes("r/manifest.json");
     let with = |more: &[&'static str]| [&["--set", set.clone().leak() as &'static str], more].concat();
     refused(&desk, "1", &[CELLS], &with(&[]), &["ar/1/0, is not asked for any more", "`limit` was 2, is 1"]);
     refused(&desk, "3", &[UNTIMED], &with(&[]), &["`cells.ar` was {", "is absent"]);
@@ -128,7 +122,7 @@ fn what_changes_the_meaning_of_an_image_is_refused_with_what_differs() {
     desk.file("prompts.txt", "a circle\na hill\na star\n");
     refused(&desk, "3", &[CELLS], &with(&[]), &["has another prompt"]);
     desk.file("prompts.txt", "a circle\na square\na star\n");
-    assert!(fs::read(desk.path("r/manifest.json")).unwrap() == before);
+    assert!(desk.bytes("r/manifest.json") == before);
     desk.succeeds(&["verify", "r"]);
 
     // A driver that was killed while it enlarged the run: the plan is there, the manifest is the old one.
@@ -153,11 +147,8 @@ fn images_of_blocks_that_are_timed_again_are_announced() {
     assert_eq!(n, 3 * 4, "ar, sd-chain2 and the new cell");
     assert!(said.contains(&format!(": {n} images to make in 4 cells")), "{said}");
     // Only the last attempt timed all cells, so its times are those of the table, and their ratio is the speedup.
-    let summary: Value =
-        serde_json::from_slice(&fs::read(desk.path("r/merged/summary.json")).unwrap()).unwrap();
-    let cell =
-        |id: &str| summary["cells"].as_array().unwrap().iter().find(|cell| cell["id"] == id).unwrap().clone();
-    let decode = |id: &str| cell(id)["measures"]["decode_s"]["value"].as_f64().unwrap();
-    let speedup = cell("timed")["measures"]["speedup"]["value"].as_f64().unwrap();
+    let summary = desk.document("r/merged/summary.json");
+    let decode = |id: &str| cell(&summary, id)["measures"]["decode_s"]["value"].as_f64().unwrap();
+    let speedup = cell(&summary, "timed")["measures"]["speedup"]["value"].as_f64().unwrap();
     assert!((decode("ar") / decode("timed") / speedup - 1.0).abs() < 1e-9, "{speedup}");
 }

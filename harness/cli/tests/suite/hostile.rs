@@ -3,12 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
-use crate::support::{Desk, spec};
+use crate::support::{Desk, files_below, spec};
 
 /// Closes tags, begins formulas, clears screens, sets titles, turns the order of reading, leaves folders.
 const PROMPTS: &str = concat!(
@@ -18,11 +15,6 @@ const PROMPTS: &str = concat!(
     "\u{202e}c,\u{1b}]0;title\u{7} \u{9b}31m \u{202e}desrever\n",
     "\"a,b\",\"\\input{/etc/passwd} | a | `b` [c](javascript:x) <img src=x onerror=y>\"\n",
 );
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
-}
 
 #[track_caller]
 fn check_drives_no_terminal(what: &str, text: &str) {

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use specimen_extract::imagereward::{self, ImageRewardShape, WordPieces};
 use specimen_weights::write_safetensors;
 
@@ -26,27 +26,12 @@ fn imagereward_is_of_folders_and_of_runs() {
     let cells = r#"cell=[{ name = "ar" }]"#;
     let stub = spec("ci/stub.toml");
     desk.succeeds(&["run", &stub, "--limit", "3", "--out", "run", "-q", "--set", &metric, "--set", cells]);
-    let of_run = fs::read(desk.path("run/metrics/imagereward%3Aimage-reward/ar.json")).unwrap();
-    let of_run: Value = serde_json::from_slice(&of_run).unwrap();
+    let of_run = desk.document("run/metrics/imagereward%3Aimage-reward/ar.json");
     assert_eq!(of_run["per_item"].as_object().unwrap().len(), 3);
     assert_eq!((&of_run["unit"], &of_run["higher_is_better"]), (&json!("sd"), &json!(true)));
 
-    fs::create_dir_all(desk.path("a")).unwrap();
-    for shard in fs::read_dir(desk.path("run/shards")).unwrap() {
-        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
-            let image = image.unwrap();
-            fs::copy(image.path(), desk.path("a").join(image.file_name())).unwrap();
-        }
-    }
-    let plan: Value = serde_json::from_slice(&fs::read(desk.path("run/plan.json")).unwrap()).unwrap();
-    let mut captions = String::from("id,caption\n");
-    for item in plan["items"].as_array().unwrap() {
-        let (id, prompt) = (item["prompt_id"].as_str().unwrap(), item["prompt"].as_str().unwrap());
-        captions += &format!("{id},\"{prompt}\"\n");
-        fs::rename(desk.path(&format!("a/ar+{id}+0.png")), desk.path(&format!("a/{id}.png"))).unwrap();
-    }
-    let captions = desk.file("captions.csv", &captions);
-    let args = ["imagereward", "a", &captions, "--weights", &weights, "--ci", "--per-image", "t.csv"];
+    let captions = desk.captioned("run", "ar");
+    let args = ["imagereward", "ar", &captions, "--weights", &weights, "--ci", "--per-image", "t.csv"];
     let measured = desk.json(&args);
     let value = measured["value"].as_f64().unwrap();
     assert!((value - of_run["value"].as_f64().unwrap()).abs() < 1e-6, "{measured} {of_run}");
@@ -58,20 +43,20 @@ fn imagereward_is_of_folders_and_of_runs() {
     assert!(identity.starts_with("imagereward[64x1,64x1]-reward-f32@"), "{identity}");
     let notes = measured["notes"].to_string();
     assert!(measured["ci95"].is_null() && notes.contains("an interval needs at least 6"), "{measured}");
-    let table = fs::read_to_string(desk.path("t.csv")).unwrap();
+    let table = desk.text("t.csv");
     assert_eq!((table.lines().next(), table.lines().count()), (Some("id,file,imagereward,caption"), 4));
     let mut table = csv_numbers(&table, 2);
     table.sort_by(f64::total_cmp);
     assert!((table.iter().sum::<f64>() / 3.0 - value).abs() < 1e-9);
-    desk.succeeds(&["imagereward", "a", &captions, "--weights", &weights, "--per-image", "t.parquet"]);
+    desk.succeeds(&["imagereward", "ar", &captions, "--weights", &weights, "--per-image", "t.parquet"]);
     assert!(desk.path("t.parquet").is_file());
     desk.fails(
-        &["imagereward", "a", &captions, "--weights", &weights, "--protocol", "clipscore"],
+        &["imagereward", "ar", &captions, "--weights", &weights, "--protocol", "clipscore"],
         2,
         &["clipscore", "imagereward"],
     );
     desk.succeeds(&["report", "run"]);
-    let report = fs::read_to_string(desk.path("run/report/table.csv")).unwrap();
+    let report = desk.text("run/report/table.csv");
     assert!(report.contains("imagereward:image-reward"), "{report}");
 }
 

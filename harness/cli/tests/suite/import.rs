@@ -71,8 +71,7 @@ fn a_folder_with_a_table_becomes_a_run_that_every_command_takes() {
     let table = folder(&desk);
     let ran = desk.succeeds(&import(&table, &["--out", "run"]));
     assert!(ran.out.contains("ar, lantern: imported."), "{}", ran.out);
-    let summary: Value =
-        serde_json::from_slice(&fs::read(desk.path("run/merged/summary.json")).unwrap()).unwrap();
+    let summary = desk.document("run/merged/summary.json");
     let cell = &summary["cells"][1];
     assert_eq!(
         (&cell["id"], &cell["origin"], &cell["guarantee"]),
@@ -101,7 +100,7 @@ fn a_folder_with_a_table_becomes_a_run_that_every_command_takes() {
         assert_eq!(listed("width")[0], "64", "{file}");
     }
     assert_eq!(column_values(&desk, "records.csv")("tokens_digest"), [""; 6]);
-    let page = fs::read_to_string(desk.path("run/report/index.html")).unwrap();
+    let page = desk.text("run/report/index.html");
     assert!(!page.contains("blocks of") && page.contains("the reported time of the baseline"));
     let checked = desk.succeeds(&["verify", "--deep", "run"]).out;
     assert!(checked.contains("nothing here makes them again") && !checked.contains("--replay"), "{checked}");
@@ -195,7 +194,7 @@ fn run_and_import(desk: &Desk, more: &[&str]) -> String {
     let set = format!("dataset.name={prompts:?}");
     desk.succeeds(&["run", &spec("ci/stub.toml"), "--set", &set, "--limit", "3", "--out", "ours", "-q"]);
     let mut table = String::from("file,prompt_id,seconds,cell,forwards,tokens\n");
-    let records = fs::read_to_string(desk.path("ours/merged/records.jsonl")).unwrap();
+    let records = desk.text("ours/merged/records.jsonl");
     for record in records.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let (cell, id) = (record["cell"].as_str().unwrap(), record["prompt_id"].as_str().unwrap());
         picture(desk, &format!("images/{cell}/{id}.png"), [9, 50, 9]);
@@ -241,7 +240,7 @@ fn what_only_some_images_of_an_import_have_is_no_mean_and_no_score() {
     let prompts = run_and_import(&desk, &["--dataset", desk.path("prompts.txt").to_str().unwrap()]);
     assert!(desk.path("theirs/plan.json").exists(), "{prompts}");
     // The last image loses its tokens and forwards.
-    let text = fs::read_to_string(desk.path("times.csv")).unwrap();
+    let text = desk.text("times.csv");
     let last = text.trim_end().lines().last().unwrap();
     let poor = last.split(',').take(4).collect::<Vec<_>>().join(",") + ",,";
     let cell = last.split(',').nth(3).unwrap().to_owned();
@@ -252,7 +251,7 @@ fn what_only_some_images_of_an_import_have_is_no_mean_and_no_score() {
     desk.succeeds(&[&["import", "images", "--table", &table, "--name", "some"], &known[..]].concat());
     desk.succeeds(&["records", "some", "--layout", "csv"]);
     desk.succeeds(&["score", "some", "--metric", "target-nll"]);
-    let file = fs::read(desk.path(&format!("some/metrics/target-nll/{cell}.json"))).unwrap();
+    let file = desk.bytes(&format!("some/metrics/target-nll/{cell}.json"));
     let file: Value = serde_json::from_slice(&file).unwrap();
     let why = "the tokens of 1 of 3 are not known; with `tokens` in its table for all of them";
     assert!(file["why"].as_str().unwrap().contains(why) && file["n"] == 0, "{file}");
@@ -268,15 +267,14 @@ fn what_only_some_images_of_an_import_have_is_no_mean_and_no_score() {
             assert_eq!(row[at(name)].parse::<f64>().is_err(), is_poor, "{name}: {row:?}");
         }
     }
-    let summary: Value =
-        serde_json::from_slice(&fs::read(desk.path("some/merged/summary.json")).unwrap()).unwrap();
-    let of_cell = summary["cells"].as_array().unwrap().iter().find(|of| of["id"] == cell.as_str()).unwrap();
+    let summary = desk.document("some/merged/summary.json");
+    let of_cell = crate::support::cell(&summary, &cell);
     assert_eq!(
         of_cell["measures"]["nfe"]["why"],
         "the program that made the images reports forwards of 2 of 3 only"
     );
     desk.succeeds(&["report", "some"]);
-    let page = fs::read_to_string(desk.path("some/report/index.html")).unwrap();
+    let page = desk.text("some/report/index.html");
     assert!(!page.contains("0 cores") && !page.contains("0 MiB") && !page.contains("a worker"));
     assert!(desk.succeeds(&["status", "some"]).out.contains("state   merged: its images were imported\n"));
     assert!(desk.succeeds(&["records", "some"]).out.contains("Imported: some. Another program"));
@@ -425,7 +423,7 @@ fn tokens_that_break_the_grammar_of_their_model_are_not_scored() {
         let import = ["import", "images", "--table", &table, "--name", "there"];
         desk.succeeds(&[&import[..], &known, &more].concat());
         desk.succeeds(&["score", name, "--metric", "target-nll"]);
-        let file = fs::read(desk.path(&format!("{name}/metrics/target-nll/them.json"))).unwrap();
+        let file = desk.bytes(&format!("{name}/metrics/target-nll/them.json"));
         serde_json::from_slice::<Value>(&file).unwrap()
     };
     assert!(scored("sound", SOUND)["value"].as_f64().is_some_and(|bits| bits < 10.0));

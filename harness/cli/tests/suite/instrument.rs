@@ -10,14 +10,15 @@ use crate::support::{Desk, spec};
 /// Runs the stub spec into `out`; returns the merged records.
 fn run(desk: &Desk, out: &str, more: &[&str]) -> Vec<u8> {
     desk.succeeds(&[&["run", &spec("ci/stub.toml"), "--limit", "12", "--out", out], more].concat());
-    fs::read(desk.path(out).join("merged/records.jsonl")).unwrap()
+    desk.bytes(&format!("{out}/merged/records.jsonl"))
 }
 
 #[test]
 fn shards_and_workers_do_not_change_a_byte() {
     let desk = Desk::new();
-    let one = run(&desk, "1-1", &["--shards", "1", "--jobs", "1"]);
-    for (shards, jobs) in [("1", "2"), ("2", "1"), ("2", "2"), ("5", "1"), ("5", "2")] {
+    desk.made(&["--limit", "12", "--jobs", "1"], "1-1");
+    let one = desk.bytes("1-1/merged/records.jsonl");
+    for (shards, jobs) in [("1", "2"), ("2", "1"), ("5", "2")] {
         let other = run(&desk, &format!("{shards}-{jobs}"), &["--shards", shards, "--jobs", jobs]);
         assert!(one == other, "{shards} shards and {jobs} workers give other records");
     }
@@ -36,7 +37,7 @@ fn an_item_that_kills_its_worker_becomes_a_row_and_the_rest_is_made() {
     assert_eq!(ran.code, 5, "{}", ran.err);
     assert!(ran.err.contains("died of signal 6 (aborted) while it made"), "{}", ran.err);
     assert!(ran.err.contains("4 of 8 items failed"), "{}", ran.err);
-    let records = fs::read_to_string(desk.path("r/merged/records.jsonl")).unwrap();
+    let records = desk.text("r/merged/records.jsonl");
     let n = |text: &str| records.lines().filter(|line| line.contains(text)).count();
     assert_eq!((n("\"status\":\"ok\""), n("died 3 times"), n("the prompt asks for a panic")), (4, 2, 2));
     let status = desk.json(&["status", "r"]);
@@ -77,14 +78,14 @@ fn a_gpu_that_vanishes_ends_the_run_and_a_resumed_one_has_the_same_records() {
     assert_eq!(resumed.code, 0, "{}", resumed.err);
     let whole = run("whole", &[]);
     assert_eq!(whole.code, 0, "{}", whole.err);
-    let records = |out: &str| fs::read(desk.path(out).join("merged/records.jsonl")).unwrap();
+    let records = |out: &str| desk.bytes(&format!("{out}/merged/records.jsonl"));
     assert!(records("lost") == records("whole"), "a resumed run has other records");
 }
 
 #[test]
 fn records_are_made_again_to_the_last_pixel_and_a_changed_one_is_found() {
     let desk = Desk::new();
-    run(&desk, "r", &[]);
+    desk.made(&["--limit", "12"], "r");
     let replayed = desk.json(&["verify", "r", "--replay", "10", "--seed", "7"]);
     assert_eq!((&replayed["pass"], &replayed["n_replayed"]), (&true.into(), &10.into()));
     let said = desk.succeeds(&["verify", "r", "--replay", "10", "--seed", "7", "-v"]).err;
@@ -124,8 +125,7 @@ fn an_untimed_cell_has_its_baseline_and_quality_beside_it_and_no_times() {
     let desk = Desk::new();
     let metric = "metric=[{ name = \"target-nll\" }]";
     desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "3", "--set", metric, "--out", "r"]);
-    let summary: serde_json::Value =
-        serde_json::from_slice(&fs::read(desk.path("r/merged/summary.json")).unwrap()).unwrap();
+    let summary = desk.document("r/merged/summary.json");
     let cell = &summary["cells"][2];
     assert_eq!((&cell["id"], &cell["baseline"]), (&"quality".into(), &"ar".into()));
     let whys = ["speedup", "speedup_e2e", "predicted_speedup"].map(|ratio| &cell["measures"][ratio]["why"]);
@@ -137,7 +137,7 @@ fn an_untimed_cell_has_its_baseline_and_quality_beside_it_and_no_times() {
 #[test]
 fn the_status_of_a_run_is_told_before_and_after_its_end() {
     let desk = Desk::new();
-    run(&desk, "r", &[]);
+    desk.made(&["--limit", "12"], "r");
     let status = desk.json(&["status", "r"]);
     let counts = ["n_items", "n_ok", "n_failed", "n_missing"].map(|name| status[name].as_u64().unwrap());
     assert_eq!((status["state"].as_str().unwrap(), counts), ("merged", [36, 36, 0, 0]));
@@ -149,9 +149,9 @@ fn the_status_of_a_run_is_told_before_and_after_its_end() {
     assert_eq!(status["state"], "incomplete");
     assert!(status["n_missing"].as_u64().unwrap() > 0);
     desk.fails(&["merge", "r"], 4, &["have no record"]);
-    let before = fs::read(desk.path("r/merged/records.jsonl")).unwrap();
+    let before = desk.bytes("r/merged/records.jsonl");
     run(&desk, "r", &["--resume"]);
-    assert!(before == fs::read(desk.path("r/merged/records.jsonl")).unwrap());
+    assert!(before == desk.bytes("r/merged/records.jsonl"));
     assert!(desk.succeeds(&["merge", "r"]).out.contains("records 36, 0 of them failed"));
     fs::remove_file(desk.path("r/merged/summary.json")).unwrap();
     let lost = desk.succeeds(&["merge", "r"]).err;
@@ -162,8 +162,7 @@ fn the_status_of_a_run_is_told_before_and_after_its_end() {
     run(&desk, "r", &["--resume"]);
 
     // One image of a timed block is lost: the others of the block are there, and are made again with it.
-    let plan: serde_json::Value =
-        serde_json::from_slice(&fs::read(desk.path("r/plan.json")).unwrap()).unwrap();
+    let plan = desk.document("r/plan.json");
     let items = plan["blocks"][0]["items"].as_array().unwrap();
     assert!(items.len() > 1, "{plan}");
     let name = format!("{}.png", items[0].as_str().unwrap().replace('/', "+"));
@@ -185,7 +184,7 @@ fn the_status_of_a_run_is_told_before_and_after_its_end() {
 #[test]
 fn another_spec_is_refused_with_what_differs() {
     let desk = Desk::new();
-    run(&desk, "r", &[]);
+    desk.made(&["--limit", "12"], "r");
     let stub = spec("ci/stub.toml");
     let args = ["run", &stub, "--limit", "12", "--set", "sampling.guidance=3.5", "--out", "r", "--resume"];
     desk.fails(&args, 3, &["`cells.ar.sampling.guidance` was 2.0, is 3.5"]);
@@ -196,7 +195,7 @@ fn every_subcommand_has_a_page_of_the_manual() {
     let desk = Desk::new();
     desk.succeeds(&["man", "pages"]);
     for name in ["specimen", "specimen-run", "specimen-status", "specimen-verify"] {
-        let page = fs::read_to_string(desk.path(&format!("pages/{name}.1"))).unwrap();
+        let page = desk.text(&format!("pages/{name}.1"));
         assert!(page.contains(".SH SYNOPSIS"), "{name}");
     }
 }
@@ -204,7 +203,8 @@ fn every_subcommand_has_a_page_of_the_manual() {
 #[test]
 fn what_verify_advises_mends_the_damage() {
     let desk = Desk::new();
-    let before = run(&desk, "r", &[]);
+    desk.made(&["--limit", "12"], "r");
+    let before = desk.bytes("r/merged/records.jsonl");
     fs::write(desk.path("r/plan.json"), "{\"schema\": 1, \"na").unwrap();
     desk.fails(&["verify", "r"], 4, &["r/plan.json", "remove the file and continue with `run --resume`"]);
     fs::remove_file(desk.path("r/plan.json")).unwrap();
@@ -236,13 +236,14 @@ fn unseal(desk: &Desk, out: &str) {
 }
 
 fn rows_of(desk: &Desk, path: &str) -> Vec<String> {
-    fs::read_to_string(desk.path(path)).unwrap().lines().map(str::to_owned).collect()
+    desk.text(path).lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn a_timed_block_whose_images_come_from_two_attempts_is_timed_again() {
     let desk = Desk::new();
-    let before = run(&desk, "r", &["--jobs", "1"]);
+    desk.made(&["--limit", "12", "--jobs", "1"], "r");
+    let before = desk.bytes("r/merged/records.jsonl");
     // The first two rows are of the first block; its others stay with the first attempt.
     let rows = rows_of(&desk, "r/shards/0/attempts/0/records.jsonl");
     fs::create_dir_all(desk.path("r/shards/0/attempts/1")).unwrap();
@@ -286,7 +287,7 @@ fn a_run_goes_on_with_another_cut_and_says_what_is_there_and_who_made_it() {
                  block(s) have some of their images and are timed again";
     assert!(ran.err.contains(there), "{}", ran.err);
     assert!(ran.err.contains("come from another machine or build (CPU Example CPU then, "), "{}", ran.err);
-    assert!(fs::read(desk.path("r/merged/records.jsonl")).unwrap() == before);
+    assert!(desk.bytes("r/merged/records.jsonl") == before);
     let shards = fs::read_dir(desk.path("r/shards")).unwrap();
     assert!(shards.map(|shard| shard.unwrap().path()).all(|shard| shard.join("done.json").exists()));
     assert_eq!(desk.run(&["verify", "r"]).code, 0);
@@ -295,7 +296,7 @@ fn a_run_goes_on_with_another_cut_and_says_what_is_there_and_who_made_it() {
 #[test]
 fn a_record_whose_trace_is_lost_is_named_with_what_mends_it() {
     let desk = Desk::new();
-    run(&desk, "r", &[]);
+    desk.made(&["--limit", "12"], "r");
     let path = "r/shards/0/attempts/0/steps.jsonl";
     let rows = rows_of(&desk, path);
     fs::write(desk.path(path), rows[1..].join("\n") + "\n").unwrap();
@@ -329,7 +330,7 @@ fn a_metric_that_cannot_take_the_images_is_null_with_the_reason() {
     let metrics = ["scene-clip", "attribute-accuracy"].map(|name| format!("[[metric]]\nname = \"{name}\"\n"));
     let spec = desk.file("s.toml", &format!("{text}\n{}", metrics.concat()));
     desk.succeeds(&["run", &spec, "--limit", "4", "--out", "r"]);
-    let summary = fs::read_to_string(desk.path("r/merged/summary.json")).unwrap();
+    let summary = desk.text("r/merged/summary.json");
     let why = "takes images of 64x64, those of this cell are 8x8";
     assert_eq!(summary.matches(why).count(), 3 * metrics.len(), "{summary}");
 }
@@ -337,7 +338,7 @@ fn a_metric_that_cannot_take_the_images_is_null_with_the_reason() {
 #[test]
 fn a_merge_beside_a_driver_is_refused() {
     let desk = Desk::new();
-    run(&desk, "r", &[]);
+    desk.made(&["--limit", "12"], "r");
     let lock = specimen_runner::process::lock::Lock::take(&desk.path("r/lock")).unwrap();
     let ran = desk.run(&["merge", "r"]);
     assert_eq!(ran.code, 7, "{}", ran.err);

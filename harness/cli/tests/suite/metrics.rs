@@ -51,17 +51,6 @@ fn made_aesthetic(desk: &Desk) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Copies the images of `run` to a folder.
-fn pictures_of_run(desk: &Desk, folder: &str) {
-    fs::create_dir_all(desk.path(folder)).unwrap();
-    for shard in fs::read_dir(desk.path("run/shards")).unwrap() {
-        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
-            let image = image.unwrap();
-            fs::copy(image.path(), desk.path(folder).join(image.file_name())).unwrap();
-        }
-    }
-}
-
 #[test]
 fn the_aesthetic_score_is_of_folders_and_of_runs() {
     let desk = Desk::new();
@@ -77,18 +66,16 @@ fn the_aesthetic_score_is_of_folders_and_of_runs() {
     let cells = r#"cell=[{ name = "ar" }]"#;
     let spec = spec("ci/stub.toml");
     desk.succeeds(&["run", &spec, "--limit", "3", "--out", "run", "-q", "--set", &metric, "--set", cells]);
-    let of_run =
-        fs::read_to_string(desk.path("run/metrics/aesthetic%3Aimproved-aesthetic-predictor/ar.json"));
-    let of_run: Value = serde_json::from_str(&of_run.unwrap()).unwrap();
+    let of_run = desk.document("run/metrics/aesthetic%3Aimproved-aesthetic-predictor/ar.json");
     assert_eq!(of_run["per_item"].as_object().unwrap().len(), 3);
-    pictures_of_run(&desk, "a");
-    let args = ["aesthetic", "a", "--weights", &weights, "--ci", "--per-image", "t.csv"];
+    desk.images_by_cell("run");
+    let args = ["aesthetic", "ar", "--weights", &weights, "--ci", "--per-image", "t.csv"];
     let measured = desk.json(&args);
     assert_eq!(measured["value"], of_run["value"]);
     assert_eq!(measured["extractor"], of_run["extractor"]);
     let identity = measured["extractor"].as_str().unwrap();
     assert!(identity.starts_with("clip-vit-l14[") && identity.contains(" + aesthetic-sac-logos-ava1-f32@"));
-    let table = fs::read_to_string(desk.path("t.csv")).unwrap();
+    let table = desk.text("t.csv");
     let rows: Vec<&str> = table.lines().collect();
     assert_eq!((rows[0], rows.len()), ("file,aesthetic", 4));
     let sum: f64 = rows[1..].iter().map(|row| row.rsplit(',').next().unwrap().parse::<f64>().unwrap()).sum();
@@ -117,28 +104,19 @@ fn scores_of_preference_are_of_folders_and_of_runs() {
     let (metric, cells) = (format!("metric=[{list}]"), r#"cell=[{ name = "ar" }]"#);
     let args = ["run", &spec("ci/stub.toml"), "--limit", "3", "--out", "run", "-q"];
     desk.succeeds(&[&args[..], &["--set", &metric, "--set", cells]].concat());
-    pictures_of_run(&desk, "a");
-    let plan: Value = serde_json::from_slice(&fs::read(desk.path("run/plan.json")).unwrap()).unwrap();
-    let mut captions = String::from("id,caption\n");
-    for item in plan["items"].as_array().unwrap() {
-        let (id, prompt) = (item["prompt_id"].as_str().unwrap(), item["prompt"].as_str().unwrap());
-        captions += &format!("{id},\"{prompt}\"\n");
-        fs::rename(desk.path(&format!("a/ar+{id}+0.png")), desk.path(&format!("a/{id}.png"))).unwrap();
-    }
-    let captions = desk.file("captions.csv", &captions);
+    let captions = desk.captioned("run", "ar");
     let mut values = Vec::new();
     for (metric, protocol) in metrics {
-        let file = desk.path(&format!("run/metrics/{metric}%3A{protocol}/ar.json"));
-        let of_run: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let of_run = desk.document(&format!("run/metrics/{metric}%3A{protocol}/ar.json"));
         assert_eq!(of_run["per_item"].as_object().unwrap().len(), 3, "{of_run:#}");
         assert_eq!(of_run["higher_is_better"], true);
         let table = format!("{protocol}.csv");
-        let args = [metric, "a", &captions, "--protocol", protocol, "--weights", weights];
+        let args = [metric, "ar", &captions, "--protocol", protocol, "--weights", weights];
         let alone = desk.json(&[&args[..], &["--per-image", &table, "--ci"]].concat());
         let value = alone["value"].as_f64().unwrap();
         assert!((value - of_run["value"].as_f64().unwrap()).abs() < 1e-6, "{alone} {of_run}");
         assert_eq!(alone["protocol"], of_run["protocol"]);
-        let table = fs::read_to_string(desk.path(&table)).unwrap();
+        let table = desk.text(&table);
         let head = format!("id,file,{metric},caption");
         assert_eq!((table.lines().next(), table.lines().count()), (Some(head.as_str()), 4));
         values.push(value);
@@ -146,7 +124,7 @@ fn scores_of_preference_are_of_folders_and_of_runs() {
     // Pixels with and without antialiasing are others.
     assert_ne!(values[2], values[3]);
     desk.succeeds(&["report", "run"]);
-    let report = fs::read_to_string(desk.path("run/report/table.csv")).unwrap();
+    let report = desk.text("run/report/table.csv");
     assert!(report.contains("hpsv2.1:hpsv2.1") && report.contains("pickscore:pickscore"), "{report}");
 }
 
@@ -293,14 +271,14 @@ fn saved_statistics_stand_for_their_side() {
     assert!(written["holds"].as_str().unwrap().starts_with("mean and covariance of 556 rows of 64"));
     desk.succeeds(&["stats", &a, "-o", "feats.npz", "--kind", "features"]);
     // One rule for every file that is written: what is there stays.
-    let before = std::fs::read(desk.path("a.npz")).unwrap();
+    let before = desk.bytes("a.npz");
     let parts = ["a.npz: is there already", "--force"];
     desk.fails(&["stats", &b, "-o", "a.npz"], 2, &parts);
     desk.fails(&["fid", &b, &a, "--save-stats", "a.npz"], 2, &parts);
-    assert_eq!(std::fs::read(desk.path("a.npz")).unwrap(), before);
+    assert_eq!(desk.bytes("a.npz"), before);
     desk.succeeds(&["stats", &b, "-o", "a.npz", "--force"]);
     desk.succeeds(&["fid", &a, &b, "--save-stats", "a.npz", "--force"]);
-    assert_eq!(std::fs::read(desk.path("a.npz")).unwrap(), before);
+    assert_eq!(desk.bytes("a.npz"), before);
     let value = desk.json(&["kid", "feats.npz", &b])["value"].clone();
     assert_eq!(value, desk.json(&["kid", &a, &b])["value"]);
 }

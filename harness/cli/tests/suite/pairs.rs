@@ -9,7 +9,7 @@ use specimen_extract::lpips::{LpipsName, write_recipe};
 
 use crate::{
     checking::reseal,
-    support::{Desk, spec},
+    support::{Desk, metric, spec},
 };
 
 /// Writes a picture in the format of the name's ending; the bytes are those of `byte` for row, column and channel.
@@ -47,7 +47,7 @@ fn folders_are_compared_picture_by_picture() {
     assert_eq!(psnr["details"]["n_equal"], 1);
     let of_mean = psnr["details"]["of_mean_squared_error"].as_f64().unwrap();
     assert!((of_mean - decibels - 10.0 * 2_f64.log10()).abs() < 1e-9, "{psnr}");
-    let table = fs::read_to_string(desk.path("t.csv")).unwrap();
+    let table = desk.text("t.csv");
     let rows: Vec<&str> = table.lines().collect();
     assert_eq!(rows[..2], ["name,a,b,psnr", "cat,cat.ppm,cat.PNM,"]);
     let found: f64 = rows[2].strip_prefix("deep/v1.5,deep/v1.5.ppm,deep/v1.5.ppm,").unwrap().parse().unwrap();
@@ -71,7 +71,7 @@ fn folders_are_compared_picture_by_picture() {
     assert_eq!(ssim["n"], serde_json::json!([6, 6]));
     let keys: Vec<&str> = ssim.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["schema", "metric", "value", "ci95", "protocol", "n", "extractor"]);
-    assert!(fs::read(desk.path("t.parquet")).unwrap().starts_with(b"PAR1"));
+    assert!(desk.bytes("t.parquet").starts_with(b"PAR1"));
     // Another window is another recipe and another value, and the digest says so.
     let gaussian =
         desk.succeeds(&["ssim", "a/deep/v1.5.ppm", "a/deep/v1.5.ppm", "--protocol", "skimage"]).out;
@@ -154,7 +154,7 @@ fn lpips_compares_by_a_network_whose_weights_are_given_or_fetched() {
     assert!(measured["extractor"].as_str().unwrap().starts_with("lpips-alex-f32@"), "{measured}");
     let note = measured["notes"][0].as_str().unwrap();
     assert!(note.contains("no published digest vouches for its weights: lpips.safetensors"), "{note}");
-    let table = fs::read_to_string(desk.path("t.csv")).unwrap();
+    let table = desk.text("t.csv");
     assert_eq!(table.lines().next().unwrap(), "name,a,b,lpips");
     let said = desk.succeeds(&given);
     assert!(said.out.starts_with("lpips      ") && said.out.contains("network         lpips-alex-f32@"));
@@ -183,17 +183,11 @@ fn run_of_pairs(desk: &Desk, cells: &str, more: &[&str]) -> Value {
     desk.succeeds(&["verify", "run"]);
     let checked = desk.run(&["verify", "--deep", "run"]);
     assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
-    serde_json::from_slice(&fs::read(desk.path("run/merged/summary.json")).unwrap()).unwrap()
-}
-
-fn metric<'s>(summary: &'s Value, cell: &str, name: &str) -> &'s Value {
-    let cell = summary["cells"].as_array().unwrap().iter().find(|one| one["id"] == cell).unwrap();
-    cell["metrics"].as_array().unwrap().iter().find(|one| one["metric"] == name).unwrap()
+    desk.document("run/merged/summary.json")
 }
 
 fn per_item(desk: &Desk, name: &str, cell: &str) -> Value {
-    let path = desk.path("run/metrics").join(name.replace(':', "%3A")).join(format!("{cell}.json"));
-    serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap()["per_item"].clone()
+    desk.document(&format!("run/metrics/{}/{cell}.json", name.replace(':', "%3A")))["per_item"].clone()
 }
 
 #[test]
@@ -225,9 +219,9 @@ fn with_coupled_seeds_an_exact_method_has_the_baselines_images() {
         assert_eq!(found["protocol"], metric(&summary, "sjd", name)["protocol"]);
     }
     // Tables, page and figures with values that are absent.
-    let table = fs::read_to_string(desk.path("run/report/table.csv")).unwrap();
+    let table = desk.text("run/report/table.csv");
     assert_eq!(table.lines().next().unwrap().matches("token-match").count(), 1, "{table}");
-    let page = fs::read_to_string(desk.path("run/report/index.html")).unwrap();
+    let page = desk.text("run/report/index.html");
     assert!(page.contains("2 of 2 pairs are of equal pictures, whose psnr is infinite"));
     assert!(page.contains("it is the baseline, with whose images the others are compared"));
     // A run against itself, under its own rules.
@@ -259,16 +253,7 @@ fn a_relaxed_method_has_images_of_its_own() {
         assert!((values.iter().sum::<f64>() / 2.0 - value).abs() < 1e-12, "{values:?}");
     }
     // By the images themselves.
-    for cell in ["ar", "gsd"] {
-        fs::create_dir_all(desk.path(cell)).unwrap();
-    }
-    for shard in fs::read_dir(desk.path("run/shards")).unwrap() {
-        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
-            let name = image.as_ref().unwrap().file_name().into_string().unwrap();
-            let (cell, rest) = name.split_once('+').unwrap();
-            fs::copy(image.unwrap().path(), desk.path(cell).join(rest)).unwrap();
-        }
-    }
+    desk.images_by_cell("run");
     for name in ["psnr", "ssim"] {
         let alone = desk.json(&[name, "gsd", "ar"]);
         assert_eq!(alone["value"], metric(&summary, "gsd", &format!("{name}:skimage"))["value"]);
@@ -282,7 +267,7 @@ fn a_relaxed_method_has_images_of_its_own() {
     assert_eq!(of_run["protocol"], label);
     assert!(of_run["ci95"].is_null(), "two prompts have no interval: {of_run}");
     // By the tokens of the records.
-    let text = fs::read_to_string(desk.path("run/merged/records.jsonl")).unwrap();
+    let text = desk.text("run/merged/records.jsonl");
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for row in rows.iter().filter(|row| row["cell"] == "gsd") {
         let plain = rows.iter().find(|other| other["cell"] == "ar" && other["prompt_id"] == row["prompt_id"]);
@@ -326,10 +311,9 @@ fn a_relaxed_method_has_images_of_its_own() {
 #[test]
 fn metrics_of_pairs_join_a_finished_run() {
     let desk = Desk::new();
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--out", "run", "-q"]);
+    desk.made(&["--limit", "4"], "run");
     desk.succeeds(&["score", "run", "--protocol", "skimage", "--metric", "ssim,token-match", "-q"]);
-    let summary: Value =
-        serde_json::from_slice(&fs::read(desk.path("run/merged/summary.json")).unwrap()).unwrap();
+    let summary = desk.document("run/merged/summary.json");
     for cell in ["sd-chain2", "quality"] {
         for name in ["ssim:skimage", "token-match"] {
             let found = metric(&summary, cell, name);
@@ -356,8 +340,8 @@ fn metrics_of_pairs_join_a_finished_run() {
 #[test]
 fn two_cells_that_are_named_are_compared_in_pairs_and_the_run_stays_as_it_is() {
     let desk = Desk::new();
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--out", "run", "-q"]);
-    let manifest = fs::read(desk.path("run/manifest.json")).unwrap();
+    desk.made(&["--limit", "4"], "run");
+    let manifest = desk.bytes("run/manifest.json");
     let score = ["score", "run", "--protocol", "skimage", "--metric", "psnr,ssim,token-match"];
     let compared = desk.json(&[&score[..], &["--cells", "quality,sd-chain2"]].concat());
     assert_eq!(compared["cells"], serde_json::json!(["quality", "sd-chain2"]));
@@ -367,19 +351,11 @@ fn two_cells_that_are_named_are_compared_in_pairs_and_the_run_stays_as_it_is() {
     };
     // By the images themselves, and by the tokens of the records.
     let mut tokens = std::collections::BTreeMap::new();
-    let text = fs::read_to_string(desk.path("run/merged/records.jsonl")).unwrap();
-    for row in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+    for row in desk.rows("run/merged/records.jsonl") {
         let (cell, id) = (row["cell"].as_str().unwrap(), row["prompt_id"].as_str().unwrap());
         tokens.insert((cell.to_owned(), id.to_owned()), row["tokens"].as_array().unwrap().clone());
     }
-    for shard in fs::read_dir(desk.path("run/shards")).unwrap() {
-        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
-            let name = image.as_ref().unwrap().file_name().into_string().unwrap();
-            let (cell, rest) = name.split_once('+').unwrap();
-            fs::create_dir_all(desk.path(cell)).unwrap();
-            fs::copy(image.unwrap().path(), desk.path(cell).join(rest)).unwrap();
-        }
-    }
+    desk.images_by_cell("run");
     for name in ["psnr", "ssim"] {
         let (alone, found) =
             (desk.json(&[name, "quality", "sd-chain2"]), value(&compared, &format!("{name}:skimage")));
@@ -410,7 +386,7 @@ fn two_cells_that_are_named_are_compared_in_pairs_and_the_run_stays_as_it_is() {
     {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert_eq!(fs::read(desk.path("run/manifest.json")).unwrap(), manifest);
+    assert_eq!(desk.bytes("run/manifest.json"), manifest);
     assert!(!desk.path("run/metrics/ssim%3Askimage").exists());
     desk.succeeds(&["verify", "run"]);
 

@@ -13,7 +13,7 @@ use specimen_extract::{
 
 use crate::{
     checking::reseal,
-    support::{Desk, spec, workspace},
+    support::{Desk, metric, spec, workspace},
 };
 
 const STACK: StackShape =
@@ -105,7 +105,7 @@ fn clip_scores_of_photos_are_those_of_transformers_in_both_layouts() {
         assert!((value - mean).abs() < 1e-6, "{name}: {value}, transformers {mean}");
         // Picture by picture, under its own id.
         let ids: Vec<u64> = serde_json::from_value(golden["ids"].clone()).unwrap();
-        let table = fs::read_to_string(desk.path(&table)).unwrap();
+        let table = desk.text(&table);
         for (id, expected) in ids.iter().zip(&cosines) {
             let row = table.lines().find(|row| row.starts_with(&format!("{id},"))).unwrap();
             let found: f64 = row.split(',').nth(2).unwrap().parse().unwrap();
@@ -120,37 +120,21 @@ fn metric_file(run: &Path, value: &str, cell: &str) -> Value {
     serde_json::from_slice(&fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))).unwrap()
 }
 
-fn value_of(summary: &Value, cell: &str, metric: &str) -> Value {
-    let cells = summary["cells"].as_array().unwrap();
-    let cell = cells.iter().find(|one| one["id"] == cell).unwrap();
-    let metrics = cell["metrics"].as_array().unwrap();
-    metrics.iter().find(|one| one["metric"] == metric).unwrap()["value"].clone()
+fn value_of(summary: &Value, cell: &str, name: &str) -> Value {
+    metric(summary, cell, name)["value"].clone()
 }
 
 fn summary(run: &Path) -> Value {
     serde_json::from_slice(&fs::read(run.join("merged/summary.json")).unwrap()).unwrap()
 }
 
-/// Copies the images of each cell of a run into a folder of their own, as another tool would want them.
-fn folders_of_cells(desk: &Desk, run: &Path) {
-    for shard in fs::read_dir(run.join("shards")).unwrap() {
-        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
-            let image = image.unwrap();
-            let name = image.file_name().into_string().unwrap();
-            let folder = desk.path(name.split('+').next().unwrap());
-            fs::create_dir_all(&folder).unwrap();
-            fs::copy(image.path(), folder.join(name)).unwrap();
-        }
-    }
-}
-
 #[test]
 fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
     let desk = Desk::new();
     let (protocol, weights) = (desk.file("narrow.toml", PROTOCOL), narrow_clip(&desk));
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "5", "--shards", "2", "--out", "run", "-q"]);
+    desk.made(&["--limit", "5"], "run");
     let run = desk.path("run");
-    folders_of_cells(&desk, &run);
+    desk.images_by_cell("run");
     let of_ar = desk.path("ar");
     let score = |protocol: &str| {
         let real = of_ar.to_str().unwrap();
@@ -214,8 +198,8 @@ fn a_run_that_is_continued_keeps_the_metrics_that_score_added() {
     let run = |limit: &str, out: &str| {
         desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", limit, "--resume", "--out", out])
     };
-    run("5", "run");
-    folders_of_cells(&desk, &desk.path("run"));
+    desk.made(&["--limit", "5"], "run");
+    desk.images_by_cell("run");
     let real = desk.path("ar");
     let score = |out: &str| {
         let real = real.to_str().unwrap();
@@ -271,18 +255,8 @@ fn prompts_are_the_captions_of_a_runs_images() {
     let mean = per_item.values().map(|value| value.as_f64().unwrap()).sum::<f64>() / 4.0;
     assert!(per_item.len() == 4 && (mean - file["value"].as_f64().unwrap()).abs() < 1e-12, "{file:#}");
     // The same pairs by hand.
-    let (mut captions, folder) = (String::from("id,caption\n"), desk.path("pictures"));
-    fs::create_dir_all(&folder).unwrap();
-    let plan: Value = serde_json::from_slice(&fs::read(run.join("plan.json")).unwrap()).unwrap();
-    for item in plan["items"].as_array().unwrap().iter().filter(|item| item["cell"] == "ar") {
-        let (id, prompt) = (item["prompt_id"].as_str().unwrap(), item["prompt"].as_str().unwrap());
-        captions += &format!("{id},\"{prompt}\"\n");
-        let image = fs::read_dir(run.join("shards")).unwrap().map(|shard| shard.unwrap().path());
-        let mut image = image.map(|shard| shard.join(format!("images/ar+{id}+0.png")));
-        fs::copy(image.find(|path| path.exists()).unwrap(), folder.join(format!("{id}.png"))).unwrap();
-    }
-    let captions = desk.file("captions.csv", &captions);
-    let args = ["clip-score", "pictures", &captions, "--protocol", &protocol, "--weights", &weights];
+    let captions = desk.captioned("run", "ar");
+    let args = ["clip-score", "ar", &captions, "--protocol", &protocol, "--weights", &weights];
     let alone = desk.json(&args)["value"].as_f64().unwrap();
     assert!((alone - mean).abs() < 1e-6, "{alone} alone, {mean} in the run");
     assert!(value_of(&summary(&run), "ar", "clip-score:narrow").is_number());
@@ -317,7 +291,7 @@ fn a_metric_that_cannot_be_computed_stops_a_run_before_its_first_image() {
 #[test]
 fn what_score_cannot_do_is_said() {
     let desk = Desk::new();
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "2", "--out", "run", "-q"]);
+    desk.made(&["--limit", "2"], "run");
     desk.fails(&["score", "run", "--protocol", "clean"], 2, &["fid under clean", "--real"]);
     desk.fails(
         &["score", "run", "--protocol", "clean", "--metric", "cmmd"],
@@ -344,22 +318,22 @@ fn what_score_cannot_do_is_said() {
 fn a_metric_that_failed_does_not_stay_in_the_run() {
     let desk = Desk::new();
     let (protocol, weights) = (desk.file("narrow.toml", PROTOCOL), narrow_clip(&desk));
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "5", "--out", "run", "-q"]);
+    desk.made(&["--limit", "5"], "run");
     let statistics = workspace("metrics/stats/tests/golden/a_pytorch_fid_compressed.npz");
     let statistics = statistics.to_str().unwrap();
     let fails = |metrics: &str, code: i32, parts: &[&str]| {
         let args = ["score", "run", "--protocol", &protocol, "--weights", &weights, "--min-n", "2"];
         desk.fails(&[&args[..], &["--real", statistics, "--metric", metrics]].concat(), code, parts);
     };
-    let manifest = fs::read_to_string(desk.path("run/manifest.json")).unwrap();
+    let manifest = desk.text("run/manifest.json");
     // Told before anything is scored.
     fails("fid,prdc", 2, &["prdc needs features", "leave prdc out"]);
-    assert_eq!(fs::read_to_string(desk.path("run/manifest.json")).unwrap(), manifest);
+    assert_eq!(desk.text("run/manifest.json"), manifest);
     desk.succeeds(&["verify", "run"]);
     // Told when it is met: 64 features a row, where the narrow network has 16.
     fails("fid", 4, &["64"]);
     let spec = |text: &str| serde_json::from_str::<Value>(text).unwrap()["spec"].clone();
-    assert_eq!(spec(&fs::read_to_string(desk.path("run/manifest.json")).unwrap()), spec(&manifest));
+    assert_eq!(spec(&desk.text("run/manifest.json")), spec(&manifest));
     desk.succeeds(&["score", "run", "-q"]);
     desk.succeeds(&["verify", "run"]);
 }

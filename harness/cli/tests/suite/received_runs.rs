@@ -50,7 +50,7 @@ fn refuses(desk: &Desk, args: &[&str], place: &str) {
             None => std::thread::sleep(Duration::from_millis(5)),
         }
     };
-    let said = fs::read_to_string(desk.path("err")).unwrap();
+    let said = desk.text("err");
     assert_eq!(status.code(), Some(4), "{args:?} at {place}: {said}");
     let expected = format!("r/{place}: this is ");
     assert!(said.contains(&expected), "{args:?}: `{expected}` is not in {said}");
@@ -61,7 +61,7 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run() {
     let desk = Desk::new();
     let stub = spec("ci/stub.toml");
     let run = ["run", &stub, "--limit", "2", "--set", "timing.blocks=1", "--out", "r"];
-    desk.succeeds(&[&run[..], &["-q"]].concat());
+    desk.made(&["--limit", "2", "--set", "timing.blocks=1"], "r");
     desk.succeeds(&["report", "r"]);
     desk.file("outside/file", "kept");
     let resume = [&run[..], &["--resume"]].concat();

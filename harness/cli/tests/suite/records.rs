@@ -4,12 +4,11 @@
 
 use std::{collections::BTreeSet, fs};
 
-use crate::support::{Desk, spec};
+use crate::support::Desk;
 
 fn stub(desk: &Desk, name: &str, more: &[&str]) {
     let named = format!("name=\"{name}\"");
-    let run = ["run", &spec("ci/stub.toml"), "--limit", "6", "--out", name, "--set", &named];
-    desk.succeeds(&[&run[..], more].concat());
+    desk.made(&[&["--limit", "6", "--set", &named], more].concat(), name);
 }
 
 #[test]
@@ -18,24 +17,23 @@ fn images_of_runs_and_of_files_stand_in_one_table_whole() {
     stub(&desk, "a", &[]);
     stub(&desk, "b", &["--set", "seed=7"]);
     let reported = desk.json(&["records", "a", "b", "--out", "both.parquet"]);
-    let n_images = fs::read_to_string(desk.path("a/merged/records.jsonl")).unwrap().lines().count();
+    let n_images = desk.text("a/merged/records.jsonl").lines().count();
     assert_eq!(reported["images"], 2 * n_images);
     // A file in the place of its run, and the file again: the same bytes.
     desk.succeeds(&["records", "a", "--out", "a.parquet"]);
     desk.succeeds(&["records", "a.parquet", "b", "--out", "again.parquet"]);
     desk.succeeds(&["records", "both.parquet", "--out", "thrice.parquet"]);
-    let bytes = |name: &str| fs::read(desk.path(name)).unwrap();
+    let bytes = |name: &str| desk.bytes(name);
     assert!(bytes("both.parquet") == bytes("again.parquet"));
     assert!(bytes("both.parquet") == bytes("thrice.parquet"));
     desk.succeeds(&["records", "both.parquet", "--out", "both.csv"]);
-    let csv = fs::read_to_string(desk.path("both.csv")).unwrap();
+    let csv = desk.text("both.csv");
     assert_eq!(csv.lines().count(), 1 + 2 * n_images);
     assert!(csv.starts_with("run,plan_digest,cell,identity,model,"), "{csv}");
 
     // The means of the table are those of the run's own.
     let table = desk.succeeds(&["records", "a", "--layout", "csv"]).out;
-    let summary: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(desk.path("a/merged/summary.json")).unwrap()).unwrap();
+    let summary = desk.document("a/merged/summary.json");
     for cell in summary["cells"].as_array().unwrap() {
         let id = cell["id"].as_str().unwrap();
         let row = table.lines().find(|line| line.starts_with(&format!("a,{id},"))).unwrap();
@@ -105,7 +103,7 @@ fn a_metric_by_two_protocols_is_refused_and_told_apart_where_it_is_wanted() {
     desk.fails(&both, 1, &["mine was computed by mine-a for a and by mine-b for b", "--mix protocol"]);
     assert!(!desk.path("both.csv").exists());
     desk.succeeds(&[&both[..], &["--mix", "protocol"]].concat());
-    let head = fs::read_to_string(desk.path("both.csv")).unwrap();
+    let head = desk.text("both.csv");
     assert!(head.lines().next().unwrap().ends_with("score:mine@mine-a,score:mine@mine-b"), "{head}");
 }
 
@@ -118,7 +116,7 @@ fn files_that_are_no_such_tables_are_named() {
     stub(&desk, "a", &[]);
     desk.fails(&["records", "a", "--out", "a.xlsx"], 2, &["a.xlsx", ".parquet or .csv"]);
     desk.succeeds(&["records", "a", "--out", "a.parquet"]);
-    let whole = fs::read(desk.path("a.parquet")).unwrap();
+    let whole = desk.bytes("a.parquet");
     for cut in [0, 3, whole.len() / 2, whole.len() - 1] {
         fs::write(desk.path("cut.parquet"), &whole[..cut]).unwrap();
         desk.fails(&["records", "cut.parquet"], 4, &["cut.parquet: not a table of images"]);
@@ -130,7 +128,7 @@ fn a_swept_parameter_is_a_column_by_which_means_are_grouped() {
     let desk = Desk::new();
     stub(&desk, "a", &["--sweep", "cell.sd-chain2.drafter.depth=1,4"]);
     desk.succeeds(&["records", "a", "--out", "a.csv"]);
-    let csv = fs::read_to_string(desk.path("a.csv")).unwrap();
+    let csv = desk.text("a.csv");
     // Texts with commas are before the settings and after the cell.
     let head = csv.lines().next().unwrap();
     let from_end = head.split(',').rev().position(|column| column == "param:depth").unwrap();
@@ -145,7 +143,7 @@ fn a_swept_parameter_is_a_column_by_which_means_are_grouped() {
     // The Parquet file has the same column.
     desk.succeeds(&["records", "a", "--out", "a.parquet"]);
     desk.succeeds(&["records", "a.parquet", "--out", "again.csv"]);
-    assert_eq!(fs::read_to_string(desk.path("again.csv")).unwrap(), csv);
+    assert_eq!(desk.text("again.csv"), csv);
 
     let table = desk.succeeds(&["records", "a", "--by", "depth", "--layout", "csv"]).out;
     let keys = table.lines().map(|line| line.split(',').take(4).collect::<Vec<_>>().join(","));

@@ -4,12 +4,12 @@
 
 use std::fs;
 
-use crate::support::{Desk, spec};
+use crate::support::Desk;
 
 /// A desk with a run `a`.
 fn desk() -> Desk {
     let desk = Desk::new();
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "6", "--out", "a", "--set", "name=\"a\""]);
+    desk.made(&["--limit", "6", "--set", "name=\"a\""], "a");
     desk
 }
 
@@ -20,17 +20,17 @@ fn a_figure_for_a_column_has_its_size_and_no_title() {
     let files = desk.succeeds(&[&figure[..], &["column", "--no-title"]].concat()).out;
     let names = ["svg", "pdf", "png", "csv"].map(|ending| format!("figures/acceptance.{ending}"));
     assert_eq!(files.lines().collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
-    let svg = fs::read_to_string(desk.path("figures/acceptance.svg")).unwrap();
+    let svg = desk.text("figures/acceptance.svg");
     assert!(svg.contains("width=\"85mm\"") && !svg.contains("acceptance by depth"), "{svg}");
-    let pdf = fs::read(desk.path("figures/acceptance.pdf")).unwrap();
+    let pdf = desk.bytes("figures/acceptance.pdf");
     // 85 mm are 240.94 points.
     assert!(String::from_utf8_lossy(&pdf).contains("/MediaBox [0 0 240.9"), "the page has another width");
     // 500 dots an inch: bytes 16 to 20 of a PNG are its width.
-    let png = fs::read(desk.path("figures/acceptance.png")).unwrap();
+    let png = desk.bytes("figures/acceptance.png");
     assert_eq!(u32::from_be_bytes(png[16..20].try_into().unwrap()), 1680);
 
     desk.succeeds(&[&figure[..], &["120"]].concat());
-    let svg = fs::read_to_string(desk.path("figures/acceptance.svg")).unwrap();
+    let svg = desk.text("figures/acceptance.svg");
     assert!(svg.contains("width=\"120mm\"") && svg.contains("acceptance by depth"), "{svg}");
     desk.fails(&[&figure[..], &["wide"]].concat(), 2, &["`column`, `page` or millimetres from 60 to 400"]);
     desk.fails(&["report", "a", "--figure", "parto"], 2, &["no figure `parto`", "pareto"]);
@@ -41,20 +41,20 @@ fn a_figure_for_a_column_has_its_size_and_no_title() {
 fn a_table_has_the_columns_that_were_named_in_their_order() {
     let desk = desk();
     desk.succeeds(&["report", "a", "--columns", "nfe,accepted_per_step"]);
-    let markdown = fs::read_to_string(desk.path("a/report/table.md")).unwrap();
+    let markdown = desk.text("a/report/table.md");
     let head = markdown.lines().find(|line| line.starts_with("| method")).unwrap();
     let heads: Vec<&str> = head.split('|').map(str::trim).filter(|head| !head.is_empty()).collect();
     assert_eq!(heads.len(), 3, "{head}");
     assert!(heads[1].starts_with("NFE") && heads[2].starts_with("accepted"), "{head}");
     // The CSV has all numbers anyway.
-    let csv = fs::read_to_string(desk.path("a/report/table.csv")).unwrap();
+    let csv = desk.text("a/report/table.csv");
     assert!(csv.lines().next().unwrap().contains(",speedup,"), "{csv}");
     desk.fails(&["report", "a", "--columns", "fid"], 2, &["--columns: no column `fid`", "NFE"]);
     let interval = "no column `speedup_lo`; the table has the interval in the column `speedup`";
     desk.fails(&["report", "a", "--columns", "speedup_lo"], 2, &[interval]);
     desk.fails(&["report", "a", "--columns", "n_lo"], 2, &["no column `n_lo`; the table has output, "]);
     desk.succeeds(&["report", "a", "--columns", "n_failed,nfe"]);
-    let markdown = fs::read_to_string(desk.path("a/report/table.md")).unwrap();
+    let markdown = desk.text("a/report/table.md");
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
     assert!(rows[0].contains("| failed items |") && rows[2].contains(" 0 |"), "{markdown}");
 }
@@ -65,7 +65,7 @@ fn a_report_shows_what_the_counts_give_under_measured_costs() {
     let table =
         ["costs", "--model", "stub", "--nodes", "2,6,40", "--repetitions", "10", "--out", "costs.toml"];
     desk.succeeds(&table);
-    let costs = fs::read_to_string(desk.path("costs.toml")).unwrap();
+    let costs = desk.text("costs.toml");
     assert!(costs.contains("model = \"stub\"") && costs.contains("weights = \"made\""), "{costs}");
     assert_eq!(costs.matches("[[verification]]").count(), 3, "{costs}");
 
@@ -77,11 +77,11 @@ fn a_report_shows_what_the_counts_give_under_measured_costs() {
         (&plain["id"], plain["measures"]["projected_speedup"]["value"].as_f64()),
         (&"ar".into(), Some(1.0))
     );
-    let csv = fs::read_to_string(desk.path("a/report/table.csv")).unwrap();
+    let csv = desk.text("a/report/table.csv");
     assert!(csv.lines().next().unwrap().contains(",projected_speedup,"), "{csv}");
     assert!(fs::exists(desk.path("a/report/projected.svg")).unwrap());
-    let written = fs::read_to_string(desk.path("a/merged/summary.json")).unwrap();
-    assert!(!written.contains("projection"), "the summary of the run holds what was measured");
+    let written = desk.text("a/merged/summary.json");
+    assert!(!written.contains("projected"), "the summary of the run holds what was measured");
 
     fs::write(desk.path("bad.toml"), costs.replace("threads = 1", "threads = 0")).unwrap();
     desk.fails(

@@ -15,10 +15,15 @@ measure = "nfe"
 kind = "exact"
 "#;
 
+/// What `arguments` makes, and further arguments.
+fn made(desk: &Desk, out: &str, more: &[&str]) {
+    desk.made(&[&["--limit", "4", "--set", "timing.blocks=2"], more].concat(), out);
+}
+
 /// Runs four prompts into `out`; returns the merged records.
 fn run(desk: &Desk, out: &str, more: &[&str]) -> Vec<u8> {
     desk.succeeds(&[&arguments(out)[..], more].concat());
-    fs::read(desk.path(out).join("merged/records.jsonl")).unwrap()
+    desk.bytes(&format!("{out}/merged/records.jsonl"))
 }
 
 fn arguments(out: &str) -> [&str; 8] {
@@ -41,8 +46,8 @@ fn with_changed(desk: &Desk, name: &str, change: impl Fn(Vec<u8>) -> Option<Vec<
 #[test]
 fn what_verify_refuses_no_reader_accepts_unless_it_is_told_to() {
     let desk = Desk::new();
-    run(&desk, "r", &[]);
-    run(&desk, "other", &["--set", "seed=6"]);
+    made(&desk, "r", &[]);
+    made(&desk, "other", &["--set", "seed=6"]);
     desk.file("b.rules.toml", RULES);
     desk.succeeds(&["gate", "r", "--baseline", "b.json", "--update-baseline", "--reason", "the first"]);
     let readers: [&[&str]; 4] = [
@@ -61,12 +66,12 @@ fn what_verify_refuses_no_reader_accepts_unless_it_is_told_to() {
     let cut = |bytes: Vec<u8>| Some(bytes[..bytes.len() / 2].to_vec());
     with_changed(&desk, "r/manifest.json", cut, || all_refuse(&["r/manifest.json:"]));
     with_changed(&desk, "r/manifest.json", |_| Some(Vec::new()), || all_refuse(&["r/manifest.json:1:"]));
-    let foreign = |_| Some(fs::read(desk.path("other/manifest.json")).unwrap());
+    let foreign = |_| Some(desk.bytes("other/manifest.json"));
     with_changed(&desk, "r/manifest.json", foreign, || {
         readers.iter().for_each(|reader| desk.fails(reader, 4, &["r/checksums.json: the list of files"]));
         desk.fails(&["verify", "r"], 4, &["r/plan.json"]);
     });
-    let foreign = |_| Some(fs::read(desk.path("other/merged/summary.json")).unwrap());
+    let foreign = |_| Some(desk.bytes("other/merged/summary.json"));
     with_changed(&desk, "r/merged/summary.json", foreign, || {
         all_refuse(&["r/merged/summary.json: the file: the digest is", "which merges again"]);
     });
@@ -99,10 +104,10 @@ fn what_verify_refuses_no_reader_accepts_unless_it_is_told_to() {
                 "{}",
                 reported.out
             );
-            assert!(fs::read_to_string(desk.path("gate.md")).unwrap().starts_with("**not verified: r: "));
+            assert!(desk.text("gate.md").starts_with("**not verified: r: "));
             let page = desk.succeeds(&[readers[3], &["--unverified"]].concat());
             assert!(page.out.starts_with("not verified: r: "), "{}", page.out);
-            assert!(fs::read_to_string(desk.path("r/report/index.html")).unwrap().contains("Not verified"));
+            assert!(desk.text("r/report/index.html").contains("Not verified"));
         },
     );
     fs::remove_file(desk.path("r/checksums.json")).unwrap();
@@ -147,7 +152,7 @@ fn a_finished_run_that_lost_images_makes_them_again_however_it_is_cut() {
         assert!(resumed.err.contains(part), "{}", resumed.err);
     }
     assert!(fs::read(&timed).unwrap() == bytes);
-    assert!(fs::read(desk.path("r/merged/records.jsonl")).unwrap() == before);
+    assert!(desk.bytes("r/merged/records.jsonl") == before);
     desk.succeeds(&["verify", "r"]);
 
     // Every image of an untimed cell: nothing else is made.
@@ -173,10 +178,11 @@ fn a_finished_run_that_lost_images_makes_them_again_however_it_is_cut() {
 #[test]
 fn a_finished_run_that_was_changed_is_mended_or_refused_with_the_command_that_mends_it() {
     let desk = Desk::new();
-    let before = run(&desk, "r", &[]);
+    made(&desk, "r", &[]);
+    let before = desk.bytes("r/merged/records.jsonl");
     let resume = [&arguments("r")[..], &["--resume"]].concat();
     let change = |name: &str, from: &str, to: &str| {
-        let text = fs::read_to_string(desk.path(name)).unwrap();
+        let text = desk.text(name);
         assert!(text.contains(from), "{name}: {text}");
         fs::write(desk.path(name), text.replacen(from, to, 1)).unwrap();
     };
@@ -209,7 +215,7 @@ fn a_finished_run_that_was_changed_is_mended_or_refused_with_the_command_that_me
     desk.fails(&resume, 4, &["r/manifest.json: the file: the digest is", "from a copy"]);
     change("r/manifest.json", "\"threads\": 2", "\"threads\": 1");
     // The list is lost, and a file was changed: nobody knows which.
-    let list = fs::read(desk.path("r/checksums.json")).unwrap();
+    let list = desk.bytes("r/checksums.json");
     fs::remove_file(desk.path("r/checksums.json")).unwrap();
     change("r/merged/steps.jsonl", "[[", "[[1");
     desk.fails(&resume, 4, &["r/checksums.json: the list of checksums is missing", "from a copy"]);
@@ -217,14 +223,14 @@ fn a_finished_run_that_was_changed_is_mended_or_refused_with_the_command_that_me
     // The list alone is lost.
     let mended = desk.succeeds(&resume);
     assert!(mended.err.contains("checksums is missing"), "{}", mended.err);
-    assert!(!list.is_empty() && fs::read(desk.path("r/merged/records.jsonl")).unwrap() == before);
+    assert!(!list.is_empty() && desk.bytes("r/merged/records.jsonl") == before);
     desk.succeeds(&["verify", "r"]);
 }
 
 #[test]
 fn a_plan_that_was_edited_by_hand_is_refused_before_anything_is_made() {
     let desk = Desk::new();
-    run(&desk, "r", &[]);
+    made(&desk, "r", &[]);
     let path = desk.path("r/plan.json");
     let whole = fs::read_to_string(&path).unwrap();
     let mut plan: serde_json::Value = serde_json::from_str(&whole).unwrap();
@@ -232,8 +238,7 @@ fn a_plan_that_was_edited_by_hand_is_refused_before_anything_is_made() {
     fs::write(&path, plan.to_string()).unwrap();
     // As if the run had not come to its end.
     fs::remove_dir_all(desk.path("r/shards")).unwrap();
-    let mut manifest: serde_json::Value =
-        serde_json::from_slice(&fs::read(desk.path("r/manifest.json")).unwrap()).unwrap();
+    let mut manifest = desk.document("r/manifest.json");
     manifest["sealed"] = serde_json::Value::Null;
     fs::write(desk.path("r/manifest.json"), manifest.to_string()).unwrap();
     fs::remove_file(desk.path("r/checksums.json")).unwrap();
@@ -251,7 +256,7 @@ fn a_plan_that_was_edited_by_hand_is_refused_before_anything_is_made() {
 #[test]
 fn what_dead_processes_left_under_way_is_listed_and_the_next_holder_removes_it() {
     let desk = Desk::new();
-    run(&desk, "r", &[]);
+    made(&desk, "r", &[]);
     let left = ["r/shards/0/images/.unfinished-a", "r/report/.unfinished-b"];
     left.iter().for_each(|name| drop(desk.file(name, "half")));
     let reported = desk.succeeds(&["verify", "r"]).out;
@@ -286,8 +291,7 @@ fn the_program_says_which_sources_it_was_built_from_wherever_it_runs() {
     git(&["commit", "--quiet", "--allow-empty", "--message", "another repository"]);
     let theirs = git(&["rev-parse", "HEAD"]);
     run(&desk, "r", &["--set", "cell=[{ name = \"ar\" }]"]);
-    let manifest: serde_json::Value =
-        serde_json::from_slice(&fs::read(desk.path("r/manifest.json")).unwrap()).unwrap();
+    let manifest = desk.document("r/manifest.json");
     assert_ne!(manifest["git"]["sha"], theirs.as_str());
     match manifest["git"]["sha"].as_str() {
         Some(commit) => {
@@ -305,10 +309,10 @@ fn the_program_says_which_sources_it_was_built_from_wherever_it_runs() {
 #[test]
 fn a_changed_image_is_not_scored_and_not_shown() {
     let desk = Desk::new();
-    run(&desk, "r", &[]);
+    made(&desk, "r", &[]);
     let image = "r/shards/0/images/ar+1+0.png";
-    let other = |_| Some(fs::read(desk.path("r/shards/0/images/ar+0+0.png")).unwrap());
-    let summary = fs::read(desk.path("r/merged/summary.json")).unwrap();
+    let other = |_| Some(desk.bytes("r/shards/0/images/ar+0+0.png"));
+    let summary = desk.bytes("r/merged/summary.json");
     with_changed(&desk, image, other, || {
         let parts = ["ar+1+0.png: the pixels of ar/1/0 have digest", "the image was changed"];
         desk.fails(
@@ -327,7 +331,7 @@ fn a_changed_image_is_not_scored_and_not_shown() {
             desk.fails(&["score", "r", "--metric", "target-nll"], 4, &["ar+1+0.png: cannot read the pixels"]);
         },
     );
-    assert_eq!(fs::read(desk.path("r/merged/summary.json")).unwrap(), summary);
+    assert_eq!(desk.bytes("r/merged/summary.json"), summary);
     fs::remove_file(desk.path(image)).unwrap();
     desk.succeeds(&[&arguments("r")[..], &["--resume"]].concat());
     desk.succeeds(&["score", "r", "--metric", "target-nll"]);

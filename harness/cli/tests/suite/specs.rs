@@ -27,7 +27,7 @@ fn a_spec_is_shown_copied_and_planned_where_no_checkout_is() {
     let desk = Desk::new();
     let shown = desk.succeeds(&["specs", "show", "ci/stub"]).out;
     desk.succeeds(&["specs", "copy", "stub"]);
-    assert_eq!(std::fs::read_to_string(desk.path("stub.toml")).unwrap(), shown);
+    assert_eq!(desk.text("stub.toml"), shown);
     let by_name = desk.json(&["plan", "stub"]);
     let by_file = desk.json(&["plan", "stub.toml"]);
     assert_eq!(by_name["digest"], by_file["digest"]);

@@ -89,7 +89,7 @@ fn all_networks_train_in_order_and_a_seed_gives_the_same_weights_again() {
     }
     // Curves are drawn again from their numbers, or refused with the line that is none.
     let again = ["train", "target", &spec, "--weights", "first", "--work", "pictures", "--curves"];
-    let svg = || std::fs::read_to_string(desk.path("first/target.svg")).unwrap();
+    let svg = || desk.text("first/target.svg");
     let drawn = svg();
     std::fs::remove_file(desk.path("first/target.svg")).unwrap();
     desk.succeeds(&again);
@@ -197,7 +197,7 @@ fn a_head_of_the_embedded_model_is_tried_beside_the_committed_one() {
     // Two steps teach nothing; the committed head is accepted more than once a step.
     assert!(result("accepted_per_step") < 1.0 && 1.0 < result("accepted_per_step_standard"), "{answer}");
     assert!(result("gain_over_standard") < 0.0, "{answer}");
-    let written = std::fs::read_to_string(desk.path("t/model.results.json")).unwrap();
+    let written = desk.text("t/model.results.json");
     assert!(written.contains("accepted_per_step_standard"), "{written}");
 }
 
@@ -256,10 +256,6 @@ fn an_export_that_was_killed_has_the_bytes_of_one_that_was_not_and_a_training_re
         assert!(read("whole") == read("features"), "{}", name.display());
     }
     desk.succeeds(&["train-drafter", &spec, "--out", "with"]);
-    let plain = desk.file("plain.toml", &with_features("x").replace("features = \"x\"\n", ""));
-    desk.succeeds(&["train-drafter", &plain, "--out", "without"]);
-    let head = |folder: &str| std::fs::read(desk.path(folder).join("model.safetensors")).unwrap();
-    assert!(head("with") == head("without"));
 }
 
 #[test]
@@ -306,7 +302,7 @@ fn a_spec_names_a_head_that_a_user_trained_and_its_digest_is_part_of_the_plan() 
     assert!(planned != digest(&plain));
     assert_eq!(planned, digest(&desk.file("same.toml", &with(r#", heads = { eagle1 = "mine" }"#))));
     desk.succeeds(&["run", &own, "--out", "r"]);
-    let manifest = std::fs::read_to_string(desk.path("r/manifest.json")).unwrap();
+    let manifest = desk.text("r/manifest.json");
     let tensors = desk.path("mine/model.safetensors");
     let of_tensors = blake3_of(&tensors);
     assert!(manifest.contains("llamagen-toy head eagle1") && manifest.contains(&of_tensors), "{manifest}");
@@ -327,7 +323,7 @@ fn a_spec_names_a_head_that_a_user_trained_and_its_digest_is_part_of_the_plan() 
     let unknown = desk.file("unknown.toml", &with(r#", heads = { eagle2 = "mine" }"#));
     desk.fails(&["plan", &unknown], 3, &["unknown key `eagle2` in `heads`"]);
     // Another configuration beside the tensors is another head.
-    let config = std::fs::read_to_string(desk.path("mine/config.json")).unwrap();
+    let config = desk.text("mine/config.json");
     desk.file("mine/config.json", &config.replace("1e-6", "1e-5"));
     assert!(planned != digest(&own));
     desk.fails(&["run", &own, "--out", "r", "--resume"], 3, &["heads"]);

@@ -38,7 +38,7 @@ fn noise(desk: &Desk) -> String {
 #[test]
 fn the_embedded_model_is_tuned_to_the_fewest_forwards_within_a_budget() {
     let desk = Desk::new();
-    let file = chains(&desk, "tiny", "[1, 3]", "8");
+    let file = chains(&desk, "tiny", "[1, 3]", "6");
     let goal = ["--objective", "nfe", "--subject-to", "accepted_per_step<=1.2,nfe<=ar*0.7"];
     let found = desk.json(&[&["tune", &file, "--out", "t"], &goal[..]].concat());
     // Three drafts a step save more forwards and accept more than the budget allows.
@@ -47,7 +47,7 @@ fn the_embedded_model_is_tuned_to_the_fewest_forwards_within_a_budget() {
         found["settings"].as_array().unwrap().iter().map(|one| &one["standing"]).collect();
     assert_eq!(standings, ["meets", "misses"], "{found:#}");
     assert!(found["settings"][0]["objective"]["ci95"].is_array(), "{found:#}");
-    let csv = fs::read_to_string(desk.path("t/report/tune.csv")).unwrap();
+    let csv = desk.text("t/report/tune.csv");
     assert!(csv.starts_with("setting,standing,") && csv.lines().count() == 5, "{csv}");
     // The run is taken as it is, by the same and by another goal.
     let again = desk.json(&[&["tune", "t"], &goal[..]].concat());
@@ -62,7 +62,7 @@ fn the_embedded_model_is_tuned_to_the_fewest_forwards_within_a_budget() {
 #[test]
 fn a_distance_from_the_baseline_stays_one_where_every_cell_is_exact() {
     let desk = Desk::new();
-    let text = fs::read_to_string(desk.path(&noise(&desk))).unwrap() + "[[metric]]\nname = \"target-nll\"\n";
+    let text = fs::read_to_string(noise(&desk)).unwrap() + "[[metric]]\nname = \"target-nll\"\n";
     let file = desk.file("scored.toml", &text);
     let found = desk.succeeds(&["tune", &file, "--objective", "target-nll", "--out", "t"]);
     assert!(found.out.contains("the lowest abs. Δ target-nll of 4 settings"), "{}", found.out);

@@ -29,7 +29,7 @@ runner = "lab"
 "#;
 
 fn stub(desk: &Desk, out: &str) {
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "8", "--out", out]);
+    desk.made(&["--limit", "8"], out);
 }
 
 #[test]
@@ -51,12 +51,11 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
     }
     let why = found["skipped"][0]["why"].as_str().unwrap();
     assert!(why.contains("checked on runner `lab` only"), "{why}");
-    assert!(fs::read_to_string(desk.path("gate.xml")).unwrap().contains("failures=\"0\""));
-    assert!(fs::read_to_string(desk.path("gate.md")).unwrap().contains("Passed: 3 of 3 checks"));
+    assert!(desk.text("gate.xml").contains("failures=\"0\""));
+    assert!(desk.text("gate.md").contains("Passed: 3 of 3 checks"));
 
     // A baseline that accepted half as much again: the run is worse than it.
-    let mut baseline: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(desk.path("b.json")).unwrap()).unwrap();
+    let mut baseline = desk.document("b.json");
     let accepted = &mut baseline["summary"]["cells"][1]["measures"]["accepted_per_step"]["value"];
     *accepted = (accepted.as_f64().unwrap() * 1.5).into();
     fs::write(desk.path("b.json"), baseline.to_string()).unwrap();
@@ -70,8 +69,7 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
         "{}",
         ran.err
     );
-    let renewed: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(desk.path("b.json")).unwrap()).unwrap();
+    let renewed = desk.document("b.json");
     assert_eq!(renewed["history"][0]["reason"], "acceptance is as it was");
     assert_eq!(renewed["history"][2]["reason"], "the first");
     let change = renewed["history"][1]["changes"][0].as_str().unwrap();
@@ -85,20 +83,20 @@ fn a_first_baseline_comes_with_rules_and_a_refusal_is_in_both_files() {
     stub(&desk, "r");
     let gate = ["gate", "r", "--baseline", "b.json"];
     desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "the first"]].concat());
-    let rules = fs::read_to_string(desk.path("b.rules.toml")).unwrap();
+    let rules = desk.text("b.rules.toml");
     assert!(rules.contains("# Forwards of the target") && rules.contains("measure   = \"nfe\""), "{rules}");
     desk.succeeds(&gate);
     // Edited rules are the person's.
     fs::write(desk.path("b.rules.toml"), RULES).unwrap();
     desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "again"]].concat());
-    assert_eq!(fs::read_to_string(desk.path("b.rules.toml")).unwrap(), RULES);
+    assert_eq!(desk.text("b.rules.toml"), RULES);
 
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--out", "other"]);
+    desk.made(&["--limit", "4"], "other");
     let other = ["gate", "other", "--baseline", "b.json", "--junit", "gate.xml", "--markdown", "gate.md"];
     desk.fails(&other, 1, &["another experiment", "`dataset.limit` was "]);
-    let junit = fs::read_to_string(desk.path("gate.xml")).unwrap();
+    let junit = desk.text("gate.xml");
     assert!(junit.contains("errors=\"1\"") && junit.contains("another experiment"), "{junit}");
-    let markdown = fs::read_to_string(desk.path("gate.md")).unwrap();
+    let markdown = desk.text("gate.md");
     assert!(markdown.contains("REFUSED") && markdown.contains("another experiment"), "{markdown}");
     fs::write(desk.path("b.rules.toml"), RULES.replace("\"exact\"", "\"exactly\"")).unwrap();
     desk.fails(&gate, 3, &["b.rules.toml:6:8: kind is `exactly`"]);
@@ -122,7 +120,7 @@ fn a_first_baseline_comes_with_rules_and_a_refusal_is_in_both_files() {
 fn two_runs_of_one_spec_accept_the_same_and_cells_of_one_run_do_not() {
     let desk = Desk::new();
     stub(&desk, "a");
-    stub(&desk, "b");
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "8", "--out", "b"]);
     let found = desk.json(&["compare", "a", "b"]);
     let rows = found["rows"].as_array().unwrap();
     let accepted = |row: &&serde_json::Value| row["measure"] == "accepted_per_step";

@@ -144,7 +144,9 @@ mod tests {
         assert_eq!(drift(&both).unwrap(), (Some(145.0 / 105.0), 0));
         // Of two baselines it is that of the one that moved more, and a session of both is one.
         let mut other: Vec<Timed> = (0..12).map(|i| timed(i, i / 2, 100 + 100 * u64::from(i / 2))).collect();
-        other.iter_mut().for_each(|timed| timed.row.key = ItemKey::new("ar2", &timed.row.order.to_string(), 0));
+        other
+            .iter_mut()
+            .for_each(|timed| timed.row.key = ItemKey::new("ar2", &timed.row.order.to_string(), 0));
         let two: Vec<&Timed> = rows.iter().copied().chain(&other).collect();
         assert_eq!(drift(&two).unwrap(), (Some(550.0 / 150.0), 0));
         let few: Vec<&Timed> = rows[..4].iter().copied().chain(&other[..4]).collect();
