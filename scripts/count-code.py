@@ -65,7 +65,9 @@ def main():
     for path in files:
         crate, slash, _ = path.partition("/src/")
         code, inline = split_tests(without_comments(open(path, encoding="utf-8").read()))
-        if slash and "/tests/" not in path:
+        if path.endswith("/tests.rs"):
+            tests[crate] += code + inline
+        elif slash and "/tests/" not in path:
             product[crate] += code
             tests[crate] += inline
         elif "/tests/" in path or path.startswith("harness/testdata"):
