@@ -186,8 +186,7 @@ fn resolve(name: &str, root: Option<&DataRoot>) -> Result<PathBuf> {
 
 /// How many prompts a generated dataset makes before a subset is chosen.
 fn n_generated(name: &str, options: &OpenOptions, n_default: Option<usize>) -> Result<usize> {
-    let refused =
-        |option, why: String| Err(DatasetError::BadOption { dataset: name.to_owned(), option, why });
+    let refused = |option, why: String| Err(crate::error::bad_option(name, option, why));
     match (options.subset, options.limit, n_default) {
         (Some(_), _, None) => refused("subset", "has nothing to choose from, give `limit` instead".into()),
         (Some(_), _, Some(n)) => Ok(n),

@@ -68,19 +68,14 @@ impl CocoCaptions {
         for (idx, annotation) in file.annotations.iter().enumerate() {
             let place = Place::Item(format!("annotations[{idx}]"));
             if annotation.caption.trim().is_empty() {
-                return Err(DatasetError::BlankPrompt { path: path.to_path_buf(), place });
+                return Err(crate::error::blank_prompt(path, place));
             }
             if listed.as_ref().is_some_and(|ids| !ids.contains(&annotation.image_id)) {
                 let found = format!("image_id {}, which is not there", annotation.image_id);
                 return Err(DatasetError::malformed(path, place, "an image listed under `images`", found));
             }
             if let Some(first) = place_of.insert(annotation.id, place.clone()) {
-                return Err(DatasetError::DuplicateId {
-                    path: path.to_path_buf(),
-                    id: annotation.id.to_string(),
-                    first,
-                    second: place,
-                });
+                return Err(crate::error::duplicate_id(path, annotation.id, first, place));
             }
         }
         Ok(Self { path: path.to_path_buf(), source, annotations: file.annotations })

@@ -209,7 +209,7 @@ impl Scanner<'_> {
         Place::At { line: self.line, column: self.column }
     }
 
-    fn malformed(&self, expected: &str, found: impl Into<String>) -> DatasetError {
+    fn malformed(&self, expected: &str, found: impl Into<String> + std::fmt::Display) -> DatasetError {
         DatasetError::malformed(self.path, self.place(), expected, found)
     }
 }

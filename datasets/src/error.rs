@@ -2,8 +2,8 @@
 //! message ends with the remedy where there is one.
 
 use specimen_foundation::{
-    digest::Digest,
-    failure::{Failure, FailureKind},
+    failure,
+    failure::{Failure, FailureKind, FailureMessage},
 };
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -51,93 +51,9 @@ pub enum DatasetError {
         /// The operating system's answer.
         source: std::io::Error,
     },
-    /// The path leads to something that is not a regular file (or not a folder).
-    #[error("{path}: expected {expected}, found {found}", path = path.display())]
-    WrongKind {
-        /// The path as it was given.
-        path: PathBuf,
-        /// What the reader wanted there.
-        expected: &'static str,
-        /// What is there.
-        found: &'static str,
-    },
-    /// The content does not follow its format.
-    #[error("{path}: {place}: expected {expected}, found {found}", path = path.display())]
-    Malformed {
-        /// Path of the file.
-        path: PathBuf,
-        /// Where in the file (of the uncompressed content, when it is gzipped).
-        place: Place,
-        /// What the format asks for.
-        expected: String,
-        /// What stands there instead.
-        found: String,
-    },
-    /// The file is larger than this reader accepts.
-    #[error(
-        "{path}: {what} exceeds the limit of {limit_bytes} bytes; is this the right file?",
-        path = path.display()
-    )]
-    TooLarge {
-        /// Path of the file.
-        path: PathBuf,
-        /// Which size: `the file` or `the uncompressed content`.
-        what: &'static str,
-        /// The limit in bytes.
-        limit_bytes: u64,
-    },
-    /// A prompt with no visible character.
-    #[error(
-        "{path}: {place}: the prompt is blank; remove the row, or use the dataset `unconditional` for a model \
-         without text",
-        path = path.display()
-    )]
-    BlankPrompt {
-        /// The file or the dataset's name.
-        path: PathBuf,
-        /// The row.
-        place: Place,
-    },
-    /// Two rows carry one id.
-    #[error("{path}: the id `{id}` is at {first} and again at {second}; ids must be unique", path = path.display())]
-    DuplicateId {
-        /// The file or the dataset's name.
-        path: PathBuf,
-        /// The id.
-        id: String,
-        /// Where it stood first.
-        first: Place,
-        /// Where it stood again.
-        second: Place,
-    },
-    /// The file is well-formed and holds no prompt at all.
-    #[error("{path}: there are no prompts in it", path = path.display())]
-    NoPrompts {
-        /// The file or the dataset's name.
-        path: PathBuf,
-    },
-    /// An image file whose path is no text.
-    #[error("{path}: the path is not UTF-8; rename it", path = path.display())]
-    NameNotUtf8 {
-        /// Path of the image.
-        path: PathBuf,
-    },
-    /// A folder without a single image.
-    #[error("{path}: no image files (png, jpg, jpeg, webp, bmp) in it", path = path.display())]
-    NoImages {
-        /// Path of the folder.
-        path: PathBuf,
-    },
-    /// A table and a folder of images do not hold the same images.
-    #[error("{table}: it does not fit the images in {folder}: {problem}", table = table.display(), folder = folder.display())]
-    ImagesAndRows {
-        /// Path of the table.
-        table: PathBuf,
-        /// The folder of images.
-        folder: PathBuf,
-        /// What lacks on each side.
-        problem: String,
-    },
+    /// What nobody acts on.
+    #[error(transparent)]
+    Stated(#[from] FailureMessage),
     /// No dataset has this name and no file is at this path.
     #[error("unknown dataset `{name}`; {hint}")]
     UnknownName {
@@ -154,31 +70,6 @@ pub enum DatasetError {
         /// What to fetch and where to put it, one sentence.
         remedy: String,
     },
-    /// A file of a known dataset is there, with other content than the published one.
-    #[error(
-        "{path}: expected the content with sha256 {expected}, found {found}; {remedy}",
-        path = path.display()
-    )]
-    DigestMismatch {
-        /// Path of the file.
-        path: PathBuf,
-        /// sha256 of the published content (uncompressed).
-        expected: Digest,
-        /// sha256 of the content found (uncompressed).
-        found: Digest,
-        /// What to do.
-        remedy: String,
-    },
-    /// An option that this dataset cannot honour.
-    #[error("dataset `{dataset}`: {option} {why}")]
-    BadOption {
-        /// The dataset's name.
-        dataset: String,
-        /// The option, as in a spec.
-        option: &'static str,
-        /// Why not, and what to give instead.
-        why: String,
-    },
 }
 
 impl DatasetError {
@@ -189,29 +80,63 @@ impl DatasetError {
     pub(crate) fn malformed(
         path: &Path,
         place: Place,
-        expected: impl Into<String>,
-        found: impl Into<String>,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
     ) -> Self {
-        Self::Malformed { path: path.to_path_buf(), place, expected: expected.into(), found: found.into() }
+        failure!(Missing: "{}: {place}: expected {expected}, found {found}", path.display()).into()
     }
 }
 
 impl Failure for DatasetError {
     fn kind(&self) -> Option<FailureKind> {
         Some(match self {
-            Self::UnknownName { .. } | Self::BadOption { .. } => FailureKind::Spec,
-            Self::Io { .. }
-            | Self::WrongKind { .. }
-            | Self::Malformed { .. }
-            | Self::TooLarge { .. }
-            | Self::BlankPrompt { .. }
-            | Self::DuplicateId { .. }
-            | Self::NoPrompts { .. }
-            | Self::NameNotUtf8 { .. }
-            | Self::NoImages { .. }
-            | Self::ImagesAndRows { .. }
-            | Self::Absent { .. }
-            | Self::DigestMismatch { .. } => FailureKind::Missing,
+            Self::Stated(message) => message.kind,
+            Self::UnknownName { .. } => FailureKind::Spec,
+            _ => FailureKind::Missing,
         })
     }
+}
+
+/// The path leads to something that is not a regular file (or not a folder).
+pub(crate) fn wrong_kind(
+    path: impl AsRef<Path>,
+    expected: impl fmt::Display,
+    found: impl fmt::Display,
+) -> DatasetError {
+    failure!(Missing: "{}: expected {expected}, found {found}", path.as_ref().display()).into()
+}
+
+/// A prompt with no visible character.
+pub(crate) fn blank_prompt(path: impl AsRef<Path>, place: Place) -> DatasetError {
+    failure!(Missing: "{}: {place}: the prompt is blank; remove the row, or use the dataset `unconditional` \
+        for a model without text", path.as_ref().display())
+    .into()
+}
+
+/// The file is larger than this reader accepts: which size (`the file` or `the uncompressed content`), and the limit.
+pub(crate) fn too_large(path: impl AsRef<Path>, what: impl fmt::Display, limit_bytes: u64) -> DatasetError {
+    failure!(Missing: "{}: {what} exceeds the limit of {limit_bytes} bytes; is this the right file?",
+        path.as_ref().display())
+    .into()
+}
+
+/// An option that this dataset cannot honour.
+pub(crate) fn bad_option(
+    dataset: impl fmt::Display,
+    option: impl fmt::Display,
+    why: impl fmt::Display,
+) -> DatasetError {
+    failure!(Spec: "dataset `{dataset}`: {option} {why}").into()
+}
+
+/// Two rows carry one id.
+pub(crate) fn duplicate_id(
+    path: impl AsRef<Path>,
+    id: impl fmt::Display,
+    first: Place,
+    second: Place,
+) -> DatasetError {
+    failure!(Missing: "{}: the id `{id}` is at {first} and again at {second}; ids must be unique",
+        path.as_ref().display())
+    .into()
 }

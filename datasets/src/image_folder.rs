@@ -6,7 +6,7 @@
 use crate::error::{DatasetError, Place, Result};
 use crate::prompt::PromptId;
 use image::ImageReader;
-use specimen_foundation::file_walk::files_below;
+use specimen_foundation::{failure, file_walk::files_below};
 use std::path::Path;
 
 /// Extensions of image files, compared without case.
@@ -31,7 +31,7 @@ pub(crate) fn names(root: &Path) -> Result<Vec<String>> {
     let metadata = std::fs::metadata(root).map_err(|e| DatasetError::io(root, e))?;
     if !metadata.is_dir() {
         let path = root.to_path_buf();
-        return Err(DatasetError::WrongKind { path, expected: "a folder of images", found: "a file" });
+        return Err(crate::error::wrong_kind(&path, "a folder of images", "a file"));
     }
     let mut names = Vec::new();
     for file in files_below(root) {
@@ -42,7 +42,9 @@ pub(crate) fn names(root: &Path) -> Result<Vec<String>> {
         let is_image =
             file.path.extension().is_some_and(|e| EXTENSIONS.iter().any(|x| e.eq_ignore_ascii_case(x)));
         if is_image {
-            names.push(file.name().ok_or(DatasetError::NameNotUtf8 { path: file.path })?);
+            names.push(file.name().ok_or_else(
+                || failure!(Missing: "{}: the path is not UTF-8; rename it", file.path.display()),
+            )?);
         }
     }
     names.sort();

@@ -14,7 +14,9 @@
 //! listed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use specimen_foundation::fail;
 
 use crate::delimited::{self, Field};
 use crate::error::{DatasetError, Place, Result};
@@ -74,18 +76,15 @@ pub fn read(path: &Path, folder: &Path) -> Result<(Vec<ImageRow>, SourceFile)> {
         };
         if let Some(first) = taken.insert(row.file.clone(), row.place.clone()) {
             let (path, id) = (path.to_path_buf(), row.file);
-            return Err(DatasetError::DuplicateId { path, id, first, second: row.place });
+            return Err(crate::error::duplicate_id(&path, id, first, row.place));
         }
         rows.push(row);
     }
     let without_row: Vec<String> =
         images.names.iter().filter(|name| !taken.contains_key(*name)).map(|name| read::quote(name)).collect();
     if !absent.is_empty() || !without_row.is_empty() {
-        return Err(DatasetError::ImagesAndRows {
-            table: path.to_path_buf(),
-            folder: folder.to_path_buf(),
-            problem: sides(&absent, &without_row),
-        });
+        fail!(Missing: "{}: it does not fit the images in {}: {}", path.display(), folder.display(),
+            sides(&absent, &without_row));
     }
     if rows.is_empty() {
         return Err(DatasetError::malformed(path, Place::Line(1), "a row for each image", "a header alone"));
@@ -125,7 +124,7 @@ impl Images {
             }
         }
         if names.is_empty() {
-            return Err(DatasetError::NoImages { path: PathBuf::from(folder) });
+            fail!(Missing: "{}: no image files (png, jpg, jpeg, webp, bmp) in it", folder.display());
         }
         Ok(Self { names, by_id })
     }

@@ -12,7 +12,7 @@ use crate::geneval;
 use crate::image_folder;
 use crate::read;
 use serde::Deserialize;
-use specimen_foundation::{digest::Digest, folders::DATA_VARIABLE};
+use specimen_foundation::{digest::Digest, fail, folders::DATA_VARIABLE};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -225,7 +225,8 @@ impl DataItem {
                         "{}, or open the file by its path if it is meant to differ",
                         self.remedy(root)
                     );
-                    return Err(DatasetError::DigestMismatch { path, expected, found, remedy });
+                    fail!(Missing: "{}: expected the content with sha256 {expected}, found {found}; {remedy}",
+                        path.display());
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::error::{DatasetError, Place, Result};
 use crate::prompt::{Prompt, PromptId};
 use crate::read::SourceFile;
 use serde::{Deserialize, Serialize};
-use specimen_foundation::digest::Digest;
+use specimen_foundation::{digest::Digest, fail};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(crate) fn check_once(
         None => Ok(()),
         Some(first) => {
             let (path, id, second) = (path.to_path_buf(), id.to_string(), place.clone());
-            Err(DatasetError::DuplicateId { path, id, first, second })
+            Err(crate::error::duplicate_id(&path, id, first, second))
         }
     }
 }
@@ -85,7 +85,7 @@ impl PromptSet {
         let mut place_of: BTreeMap<PromptId, Place> = BTreeMap::new();
         for (place, prompt) in &rows {
             if prompt.text.trim().is_empty() {
-                return Err(DatasetError::BlankPrompt { path: path.to_path_buf(), place: place.clone() });
+                return Err(crate::error::blank_prompt(path, place.clone()));
             }
             if prompt.text.len() > MAX_PROMPT_BYTES {
                 let expected = format!("a prompt of at most {MAX_PROMPT_BYTES} bytes");
@@ -158,7 +158,7 @@ impl PromptSet {
         prompts: Vec<Prompt>,
     ) -> Result<Self> {
         if prompts.is_empty() {
-            return Err(DatasetError::NoPrompts { path: path.to_path_buf() });
+            fail!(Missing: "{}: there are no prompts in it", path.display());
         }
         let position_of = prompts.iter().enumerate().map(|(idx, prompt)| (prompt.id.clone(), idx)).collect();
         let digest = digest_of(&prompts);

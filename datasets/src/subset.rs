@@ -5,7 +5,7 @@
 //! is inside a larger one, and nothing changes when the file is sorted otherwise. A part cuts either by
 //! positions, so that several runs can share one set without sharing a prompt.
 
-use crate::error::{DatasetError, Result};
+use crate::error::Result;
 use crate::prompt::PromptId;
 use crate::prompt_set::PromptSet;
 use serde::{Deserialize, Serialize};
@@ -23,11 +23,11 @@ pub struct Subset {
 /// The prompts that a seed chooses, in file order.
 pub fn seeded(set: &PromptSet, subset: Subset) -> Result<PromptSet> {
     if subset.n == 0 || subset.n > set.n_prompts() {
-        return Err(DatasetError::BadOption {
-            dataset: set.name().to_owned(),
-            option: "subset",
-            why: format!("asks for {} prompts, expected 1 to {}", subset.n, set.n_prompts()),
-        });
+        return Err(crate::error::bad_option(
+            set.name(),
+            "subset",
+            format!("asks for {} prompts, expected 1 to {}", subset.n, set.n_prompts()),
+        ));
     }
     let rank = |id: &PromptId| {
         let mut hasher = blake3::Hasher::new();
@@ -46,11 +46,7 @@ pub fn seeded(set: &PromptSet, subset: Subset) -> Result<PromptSet> {
 /// record the number of prompts counted.
 pub fn limit(set: &PromptSet, n: usize) -> Result<PromptSet> {
     if n == 0 {
-        return Err(DatasetError::BadOption {
-            dataset: set.name().to_owned(),
-            option: "limit",
-            why: "is 0, expected at least 1".into(),
-        });
+        return Err(crate::error::bad_option(set.name(), "limit", "is 0, expected at least 1"));
     }
     let positions: Vec<usize> = (0..n.min(set.n_prompts())).collect();
     set.restricted_to(&positions)
@@ -59,11 +55,11 @@ pub fn limit(set: &PromptSet, n: usize) -> Result<PromptSet> {
 /// The prompts at positions `from` to `to`, the latter excluded, counted from 0 in file order.
 pub fn part(set: &PromptSet, [from, to]: [usize; 2]) -> Result<PromptSet> {
     if from >= to || to > set.n_prompts() {
-        return Err(DatasetError::BadOption {
-            dataset: set.name().to_owned(),
-            option: "part",
-            why: format!("asks for prompts {from} to {to}, expected a part of 0 to {}", set.n_prompts()),
-        });
+        return Err(crate::error::bad_option(
+            set.name(),
+            "part",
+            format!("asks for prompts {from} to {to}, expected a part of 0 to {}", set.n_prompts()),
+        ));
     }
     let positions: Vec<usize> = (from..to).collect();
     set.restricted_to(&positions)

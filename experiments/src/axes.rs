@@ -1,9 +1,11 @@
 //! The axes of a spec: what each path addresses, its values, and the short names they have in brackets.
 
+use specimen_foundation::names::nearest;
+
 use crate::{
     document::{Entry, Node, Value},
-    error::{Fault, SpecError},
-    fields::{self, Fields, nearest, out_of_range},
+    error::SpecError,
+    fields::{self, Fields, out_of_range},
     set::element,
 };
 
@@ -75,10 +77,10 @@ fn axis<'n>(entry: &'n Entry, models: &[Node], is_list: bool, cells: &[Node]) ->
     }
     for (idx, value) in values.iter().enumerate() {
         if values[..idx].iter().any(|earlier| earlier.same_value(value)) {
-            return Err(Fault::Conflict {
-                conflict: format!("the axis `{path}` has {} twice", value.described()),
-                remedy: "remove one".to_owned(),
-            }
+            return Err(crate::error::conflict(
+                format!("the axis `{path}` has {} twice", value.described()),
+                "remove one",
+            )
             .at(value.place.clone()));
         }
     }
@@ -122,21 +124,12 @@ fn no_target(entry: &Entry, first: &str) -> SpecError {
     } else {
         "an axis varies a key of a model, of the sampling or of a cell".to_owned()
     };
-    Fault::NoSuchPath {
-        path: entry.key.clone(),
-        reason,
-        nearest: nearest(first, known).filter(|name| *name != first),
-        known: Vec::new(),
-    }
-    .at(entry.place.clone())
+    let meant = nearest(first, known).into_iter().next().filter(|name| *name != first);
+    let meant = meant.map(|name| format!(", did you mean `{name}`?"));
+    crate::error::no_such_path(&entry.key, reason, &meant.unwrap_or_default()).at(entry.place.clone())
 }
 
 fn no_key(entry: &Entry, reason: &str) -> SpecError {
-    Fault::NoSuchPath {
-        path: entry.key.clone(),
-        reason: format!("{reason}; write it like \"cell.sd.drafter.depth\""),
-        nearest: None,
-        known: Vec::new(),
-    }
-    .at(entry.place.clone())
+    crate::error::no_such_path(&entry.key, format!("{reason}; write it like \"cell.sd.drafter.depth\""), "")
+        .at(entry.place.clone())
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use specimen_decode::{
     method::{
-        DRAFTER_KEYS, DrafterConfig, FRONTIER_KEYS, FrontierConfig, MOST_RULES, MethodConfig, MethodError,
-        Proposer, RULE_KEYS, RuleConfig, SCHEDULE_KEYS, ScheduleConfig,
+        DRAFTER_KEYS, DrafterConfig, FRONTIER_KEYS, FrontierConfig, MOST_RULES, MethodConfig, Proposer,
+        RULE_KEYS, RuleConfig, SCHEDULE_KEYS, ScheduleConfig, too_many_rules,
     },
     pipeline::MOST_SCALE,
 };
@@ -14,7 +14,7 @@ use specimen_foundation::plain_words::plain_words;
 
 use crate::{
     document::{Entry, Node},
-    error::{Fault, SpecError},
+    error::SpecError,
     external::{External, external},
     fields::{self, Fields, out_of_range, unknown_name},
     given_heads::given_heads,
@@ -63,7 +63,7 @@ pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
         fields.get("weights").filter(|_| specimen_catalog::entry::published_entry(name).is_err())
     {
         let conflict = format!("model `{name}` takes no `weights`: its own are part of the program");
-        let fault = Fault::Conflict { conflict, remedy: "leave the key out".to_owned() };
+        let fault = crate::error::conflict(conflict, "leave the key out");
         return Err(fault.at(weights.place.clone()));
     }
     let flag = |key: &str| fields.get(key).map(|node| fields::flag(node, &fields.path(key))).transpose();
@@ -131,18 +131,18 @@ pub(crate) fn cell(node: &Node, path: &str) -> Result<CellBody, SpecError> {
     let method = method(node, &fields)?;
     if name == BASELINE && (method.drafter.proposer != Proposer::None || method.frontier.is_some()) {
         let key = if method.frontier.is_some() { "frontier" } else { "drafter" };
-        return Err(Fault::Conflict {
-            conflict: format!("the cell `{BASELINE}` is the autoregressive baseline, but has a {key}"),
-            remedy: format!("remove the {key}, or give the cell another name"),
-        }
+        return Err(crate::error::conflict(
+            format!("the cell `{BASELINE}` is the autoregressive baseline, but has a {key}"),
+            format!("remove the {key}, or give the cell another name"),
+        )
         .at(fields.get(key).map_or(&node.place, |node| &node.place).clone()));
     }
     let external = fields.get("external").map(|node| external(&fields, node)).transpose()?;
     if name == BASELINE && external.is_some() {
-        return Err(Fault::Conflict {
-            conflict: format!("the cell `{BASELINE}` is this program's own baseline, but has `external`"),
-            remedy: "give the cell another name, and keep a cell `ar` to compare it with".to_owned(),
-        }
+        return Err(crate::error::conflict(
+            format!("the cell `{BASELINE}` is this program's own baseline, but has `external`"),
+            "give the cell another name, and keep a cell `ar` to compare it with",
+        )
         .at(fields.get("external").map_or(&node.place, |node| &node.place).clone()));
     }
     let timed = fields.get("timed").map_or(Ok(true), |node| fields::flag(node, &fields.path("timed")))?;
@@ -164,8 +164,8 @@ fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {
     let rules = fields.list("accept")?;
     if rules.len() > MOST_RULES {
         let (path, found) = (fields.path("accept"), rules.len());
-        let reason = MethodError::TooManyRules { max: MOST_RULES, found }.to_string();
-        return Err(Fault::Method { path, reason }
+        let reason = too_many_rules(MOST_RULES, found).to_string();
+        return Err(crate::error::method(path, reason)
             .at(fields.get("accept").map_or(&node.place, |accept| &accept.place).clone()));
     }
     for (index, rule) in rules.iter().enumerate() {
@@ -189,7 +189,7 @@ fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {
     let whole = table(&node.place, parts.cloned().collect());
     let method: MethodConfig = configured(&whole, fields.path("").trim_end_matches('.'))?;
     method.validate().map_err(|error| {
-        Fault::Method { path: fields.path("accept"), reason: error.to_string() }
+        crate::error::method(fields.path("accept"), error)
             .at(fields.get("accept").map_or(&node.place, |accept| &accept.place).clone())
     })?;
     Ok(method)
@@ -201,15 +201,15 @@ fn configured<T: DeserializeOwned>(node: &Node, path: &str) -> Result<T, SpecErr
         let mut tables = node.entries().iter().filter(|entry| !entry.node.entries().is_empty());
         // What serde says of a table in place of a name does not say which key has it.
         match (tables.next(), tables.next()) {
-            (Some(entry), None) if reason.contains("map with a single key") => Fault::Method {
-                path: format!("{path}.{}", entry.key),
-                reason: format!(
+            (Some(entry), None) if reason.contains("map with a single key") => crate::error::method(
+                format!("{path}.{}", entry.key),
+                format!(
                     "found a table, expected a name in quotes; what belongs to it stands next to `{}`",
                     entry.key
                 ),
-            }
+            )
             .at(entry.node.place.clone()),
-            _ => Fault::Method { path: path.to_owned(), reason: plain_words(&reason) }.at(node.place.clone()),
+            _ => crate::error::method(path, plain_words(&reason)).at(node.place.clone()),
         }
     })
 }

@@ -131,8 +131,7 @@ fn table_entries(table: DeTable<'_>, places: &Places<'_>) -> Result<Vec<Entry>, 
 
 fn from_toml(value: DeValue<'_>, offset: usize, places: &Places<'_>) -> Result<Node, SpecError> {
     let too_large = |text: String| {
-        Fault::Syntax { message: format!("the number {text} does not fit into 64 bits") }
-            .at(places.at(offset))
+        Fault::new(format!("the number {text} does not fit into 64 bits")).at(places.at(offset))
     };
     let value = match value {
         DeValue::String(text) => Value::Text(text.into_owned()),
@@ -161,5 +160,5 @@ fn from_toml(value: DeValue<'_>, offset: usize, places: &Places<'_>) -> Result<N
 
 fn syntax(places: &Places<'_>, error: &toml::de::Error) -> SpecError {
     let (place, reason) = places.said(error.span(), error.message());
-    Fault::Syntax { message: format!("not TOML: {reason}") }.at(place)
+    Fault::new(format!("not TOML: {reason}")).at(place)
 }

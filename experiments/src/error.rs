@@ -3,7 +3,10 @@
 
 use std::fmt;
 
-use specimen_foundation::failure::{Failure, FailureKind};
+use specimen_foundation::{
+    failure::{Failure, FailureKind},
+    names::nearest,
+};
 
 use crate::place::Place;
 
@@ -20,132 +23,30 @@ pub struct SpecError {
 /// An override that leads nowhere is a mistake in the command, a value out of range one in the experiment.
 impl Failure for SpecError {
     fn kind(&self) -> Option<FailureKind> {
-        let is_command = matches!(self.place, Place::Argument(_))
-            && matches!(*self.fault, Fault::BadArgument { .. } | Fault::NoSuchPath { .. });
+        let is_command = matches!(self.place, Place::Argument(_)) && self.fault.is_of_argument;
         Some(if is_command { FailureKind::Usage } else { FailureKind::Spec })
     }
 }
 
 /// What can be wrong with a spec.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// The file cannot be read.
-    #[error("the spec cannot be read: {reason}")]
-    Unreadable {
-        /// What the system says.
-        reason: String,
-    },
-    /// The text is not TOML.
-    #[error("{message}")]
-    Syntax {
-        /// What the TOML reader says.
-        message: String,
-    },
-    /// A key that the grammar does not have.
-    #[error("unknown key `{key}` in {table}{}", hint(.nearest, .known))]
-    UnknownKey {
-        /// Name of the key.
-        key: String,
-        /// The table it stands in, as a spec writes it.
-        table: String,
-        /// The key that was probably meant.
-        nearest: Option<String>,
-        /// All keys the table may have.
-        known: Vec<String>,
-    },
-    /// A key that must be there is not.
-    #[error("{table} has no `{key}`, which must be given: {why}")]
-    MissingKey {
-        /// Name of the table.
-        table: String,
-        /// Name of the key.
-        key: String,
-        /// What it is needed for.
-        why: String,
-    },
-    /// A value of another type.
-    #[error("`{path}` is {found}, expected {expected}")]
-    WrongType {
-        /// Its path.
-        path: String,
-        /// The type or types that fit.
-        expected: String,
-        /// Type and value found.
-        found: String,
-    },
-    /// A value of the right type outside its range.
-    #[error("`{path}` is {found}, expected {expected}")]
-    OutOfRange {
-        /// Its path.
-        path: String,
-        /// The range in words.
-        expected: String,
-        /// The value found.
-        found: String,
-    },
-    /// A name that is not registered, or names nothing in this spec.
-    #[error("`{path}`: unknown {what} `{found}`{}", hint(.nearest, .known))]
-    UnknownName {
-        /// Path of the value.
-        path: String,
-        /// What kind of thing it should name.
-        what: &'static str,
-        /// The name found.
-        found: String,
-        /// The name that was probably meant.
-        nearest: Option<String>,
-        /// All names that would do.
-        known: Vec<String>,
-    },
-    /// A name given twice.
-    #[error("{what} `{name}` is already there at {first}; names must differ")]
-    Duplicate {
-        /// What kind of thing it names.
-        what: &'static str,
-        /// The name.
-        name: String,
-        /// Where it was given first.
-        first: Place,
-    },
-    /// A drafter, rule or schedule that is none.
-    #[error("`{path}`: {reason}")]
-    Method {
-        /// Its path.
-        path: String,
-        /// What the decoder's configuration says.
-        reason: String,
-    },
-    /// Two things that do not go together, or one without the other it needs.
-    #[error("{conflict}; {remedy}")]
-    Conflict {
-        /// What is at odds.
-        conflict: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// An override that is not `path=value`.
-    #[error("{problem}; {remedy}")]
-    BadArgument {
-        /// What is wrong with it.
-        problem: String,
-        /// What to write instead.
-        remedy: String,
-    },
-    /// A path that leads nowhere.
-    #[error("the path `{path}` leads nowhere: {reason}{}", hint(.nearest, .known))]
-    NoSuchPath {
-        /// The path.
-        path: String,
-        /// Which part of it fails.
-        reason: String,
-        /// The name that was probably meant.
-        nearest: Option<String>,
-        /// All names that would do at this place; empty when none would.
-        known: Vec<String>,
-    },
+#[error("{text}")]
+pub struct Fault {
+    text: String,
+    /// Whether an override is none, or leads nowhere.
+    is_of_argument: bool,
 }
 
 impl Fault {
+    pub(crate) fn new(text: String) -> Self {
+        Self { text, is_of_argument: false }
+    }
+
+    /// An override that is not `path=value`, or leads nowhere.
+    pub(crate) fn of_argument(text: String) -> Self {
+        Self { text, is_of_argument: true }
+    }
+
     /// The error that this is at `place`.
     pub(crate) fn at(self, place: Place) -> SpecError {
         SpecError { place, fault: Box::new(self) }
@@ -155,29 +56,6 @@ impl Fault {
 /// Why a spec and a prompt set make no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The prompts are those of another dataset than the spec names.
-    #[error("the spec asks for dataset `{expected}`, the prompts given are of `{found}`")]
-    OtherDataset {
-        /// The dataset in the spec.
-        expected: String,
-        /// The set that was given.
-        found: String,
-    },
-    /// More items than a plan can number.
-    #[error(
-        "the plan has {n_cells} cells x {n_prompts} prompts x {n_samples} samples, \
-         more than {max} items; split the spec"
-    )]
-    TooManyItems {
-        /// Cells of the spec.
-        n_cells: usize,
-        /// Prompts of the set.
-        n_prompts: usize,
-        /// Images per prompt.
-        n_samples: u32,
-        /// The most items a plan can have.
-        max: u32,
-    },
     /// A method on a model that does not have what it needs.
     #[error("cell `{cell}`: its method needs {what}, which model `{model}` does not have; {remedy}")]
     Lacking {
@@ -190,49 +68,23 @@ pub enum PlanError {
         /// What to do, or which models have it.
         remedy: String,
     },
-    /// Coupled seeds for another program's cell.
-    #[error(
-        "cell `{cell}`: `sampling.coupled` is for methods of this program, whose draws it couples; this cell is another \
-         program's; give it `sampling = {{ coupled = false }}`, or leave it out"
-    )]
-    Coupled {
+    /// A cell that no plan takes.
+    #[error("cell `{cell}`: {reason}")]
+    Cell {
         /// Name of the cell.
         cell: String,
-    },
-    /// A head of a user's own that is not there.
-    #[error("cell `{cell}`: the head `{kind}` that its model names: {reason}")]
-    Head {
-        /// Name of the cell.
-        cell: String,
-        /// Kind of the head.
-        kind: String,
-        /// What is wrong with its file, and what to do.
+        /// What is wrong, and what to do.
         reason: String,
     },
-    /// Images that cannot be decoded together.
-    #[error("cell `{cell}`: `batch` is {batch}, but {why}; {remedy}")]
-    Batch {
-        /// Name of the cell.
-        cell: String,
-        /// Images of a batch.
-        batch: usize,
-        /// What is in the way.
-        why: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// An external cell that names a baseline there is none of.
-    #[error(
-        "cell `{cell}`: `external.baseline` is `{found}`, but no timed cell `{found}` has its model and sampling; {known}"
-    )]
-    NoSuchBaseline {
-        /// Name of the cell.
-        cell: String,
-        /// The baseline that it names.
-        found: String,
-        /// The nearest timed cells, or all.
-        known: String,
-    },
+    /// A spec that no plan is made of.
+    #[error("{0}")]
+    Whole(String),
+}
+
+impl PlanError {
+    pub(crate) fn cell(cell: &str, reason: String) -> Self {
+        Self::Cell { cell: cell.to_owned(), reason }
+    }
 }
 
 impl Failure for PlanError {
@@ -241,23 +93,42 @@ impl Failure for PlanError {
     }
 }
 
-/// `, did you mean …?` where a name is near, otherwise the names that would do.
-fn hint(nearest: &Option<String>, known: &[String]) -> String {
-    match (nearest, known) {
-        (Some(nearest), _) => format!(", did you mean `{nearest}`?"),
-        (None, []) => String::new(),
-        (None, known) => format!(", expected one of {}", Listed(known)),
+/// `, did you mean …?` where a name is near, otherwise the names that would do; nothing where there are none.
+pub(crate) fn hint<'n>(found: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(found, known.iter().copied()).first() {
+        Some(nearest) => format!(", did you mean `{nearest}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!(", expected one of `{}`", known.join("`, `")),
     }
 }
 
-/// Names in backticks, separated by commas.
-struct Listed<'n>(&'n [String]);
+/// A drafter, rule or schedule that is none.
+pub(crate) fn method(path: impl fmt::Display, reason: impl fmt::Display) -> Fault {
+    Fault::new(format!("`{path}`: {reason}"))
+}
 
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, name) in self.0.iter().enumerate() {
-            write!(f, "{}`{name}`", if at == 0 { "" } else { ", " })?;
-        }
-        Ok(())
-    }
+/// A key that the grammar does not have, in a table as a spec writes it.
+pub(crate) fn unknown_key<'n>(key: &str, table: &str, known: impl IntoIterator<Item = &'n str>) -> Fault {
+    Fault::new(format!("unknown key `{key}` in {table}{}", hint(key, known)))
+}
+
+/// A key that must be there is not.
+pub(crate) fn missing_key(table: impl fmt::Display, key: impl fmt::Display, why: impl fmt::Display) -> Fault {
+    Fault::new(format!("{table} has no `{key}`, which must be given: {why}"))
+}
+
+/// An override that is not `path=value`.
+pub(crate) fn bad_argument(problem: impl fmt::Display, remedy: impl fmt::Display) -> Fault {
+    Fault::of_argument(format!("{problem}; {remedy}"))
+}
+
+/// Two things that do not go together, or one without the other it needs.
+pub(crate) fn conflict(conflict: impl fmt::Display, remedy: impl fmt::Display) -> Fault {
+    Fault::new(format!("{conflict}; {remedy}"))
+}
+
+/// A path that leads nowhere.
+pub(crate) fn no_such_path(path: &str, reason: impl fmt::Display, hint: &str) -> Fault {
+    Fault::of_argument(format!("the path `{path}` leads nowhere: {reason}{hint}"))
 }

@@ -4,8 +4,8 @@
 use crate::{
     axes::Axis,
     document::{Node, Value},
-    error::{Fault, SpecError},
-    fields::{self, Fields, nearest, out_of_range},
+    error::SpecError,
+    fields::{self, Fields, out_of_range},
 };
 
 /// One `[[exclude]]` table.
@@ -42,13 +42,7 @@ fn exclusion<'n>(node: &'n Node, index: usize, axes: &[Axis<'_>]) -> Result<Excl
             key if axes.iter().any(|axis| axis.path == key) => exclusion.values.push((key, &entry.node)),
             key => {
                 let known = || ["cell", "model"].into_iter().chain(axes.iter().map(|axis| axis.path));
-                return Err(Fault::UnknownKey {
-                    key: key.to_owned(),
-                    table: "[[exclude]]".to_owned(),
-                    nearest: nearest(key, known()),
-                    known: known().map(str::to_owned).collect(),
-                }
-                .at(entry.place.clone()));
+                return Err(crate::error::unknown_key(key, "[[exclude]]", known()).at(entry.place.clone()));
             }
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     document::Node,
-    error::{Fault, SpecError},
+    error::SpecError,
     fields::{self, Fields, out_of_range, unknown_name},
     measures,
     names::PUBLISHED_COLUMNS,
@@ -135,17 +135,16 @@ fn tolerance(node: &Node, fields: &Fields<'_>) -> Result<Tolerance, SpecError> {
     match (bound("tolerance")?, bound("relative")?) {
         (Some(bound), None) => Ok(Tolerance::Absolute(bound)),
         (None, Some(share)) => Ok(Tolerance::Relative(share)),
-        (Some(_), Some(_)) => Err(Fault::Conflict {
-            conflict: "[[expect]] has both `tolerance` and `relative`".to_owned(),
-            remedy: "keep the one that is meant".to_owned(),
-        }
+        (Some(_), Some(_)) => Err(crate::error::conflict(
+            "[[expect]] has both `tolerance` and `relative`",
+            "keep the one that is meant",
+        )
         .at(node.place.clone())),
-        (None, None) => Err(Fault::MissingKey {
-            table: "[[expect]]".to_owned(),
-            key: "tolerance".to_owned(),
-            why: "it is how far off a value may be, in its own unit; or give `relative`, a share of it"
-                .to_owned(),
-        }
+        (None, None) => Err(crate::error::missing_key(
+            "[[expect]]",
+            "tolerance",
+            "it is how far off a value may be, in its own unit; or give `relative`, a share of it",
+        )
         .at(node.place.clone())),
     }
 }
@@ -165,10 +164,10 @@ fn cell_name(fields: &Fields<'_>, cells: &[Cell]) -> Result<String, SpecError> {
             Err(unknown_name(node, &fields.path("cell"), "cell", name, known))
         }
         [only] => Ok(only.to_owned()),
-        [first, ..] => Err(Fault::Conflict {
-            conflict: format!("`{name}` means {} cells", of_base.len()),
-            remedy: format!("name one of them in full, for instance `{first}`"),
-        }
+        [first, ..] => Err(crate::error::conflict(
+            format!("`{name}` means {} cells", of_base.len()),
+            format!("name one of them in full, for instance `{first}`"),
+        )
         .at(node.place.clone())),
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     document::Node,
-    error::{Fault, SpecError},
+    error::SpecError,
     fields::{self, Fields, out_of_range},
     parse::optional_text,
 };
@@ -67,10 +67,10 @@ pub(crate) fn external(cell: &Fields<'_>, node: &Node) -> Result<External, SpecE
         ("frontier", "has its own order"),
     ] {
         if let Some(other) = cell.get(key) {
-            return Err(Fault::Conflict {
-                conflict: format!("the cell has `external` and `{key}`, but its process {why}"),
-                remedy: format!("remove `{key}`, and pass it as an argument of `command`"),
-            }
+            return Err(crate::error::conflict(
+                format!("the cell has `external` and `{key}`, but its process {why}"),
+                format!("remove `{key}`, and pass it as an argument of `command`"),
+            )
             .at(other.place.clone()));
         }
     }

@@ -1,9 +1,8 @@
 //! Typed reading of one table of a spec: unknown keys first (so that a misspelt key is not reported as a
 //! missing one), then values with their type and range.
 
+use crate::error::hint;
 use std::ops::RangeInclusive;
-
-use specimen_foundation::names;
 
 use crate::{
     document::{Entry, Node, Value},
@@ -46,10 +45,8 @@ impl<'n> Fields<'n> {
 
     /// The value of `key`; the error says `why` it must be given.
     pub(crate) fn required(&self, key: &str, why: &str) -> Result<&'n Node, SpecError> {
-        self.get(key).ok_or_else(|| {
-            Fault::MissingKey { table: self.label.clone(), key: key.to_owned(), why: why.to_owned() }
-                .at(self.node.place.clone())
-        })
+        self.get(key)
+            .ok_or_else(|| crate::error::missing_key(&self.label, key, why).at(self.node.place.clone()))
     }
 
     /// The path of `key`.
@@ -139,17 +136,11 @@ pub(crate) fn list<'n>(node: &'n Node, path: &str) -> Result<&'n [Node], SpecErr
 }
 
 pub(crate) fn wrong_type(node: &Node, path: &str, expected: &str) -> SpecError {
-    Fault::WrongType { path: path.to_owned(), expected: expected.to_owned(), found: node.described() }
-        .at(node.place.clone())
+    Fault::new(format!("`{path}` is {}, expected {expected}", node.described())).at(node.place.clone())
 }
 
 pub(crate) fn out_of_range(node: &Node, path: &str, expected: &str, found: String) -> SpecError {
-    Fault::OutOfRange { path: path.to_owned(), expected: expected.to_owned(), found }.at(node.place.clone())
-}
-
-/// The name of `known` that a misspelt one was probably meant to be.
-pub(crate) fn nearest<'k>(found: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
-    names::nearest(found, known).first().map(|name| (*name).to_owned())
+    Fault::new(format!("`{path}` is {found}, expected {expected}")).at(node.place.clone())
 }
 
 /// The error for a name that is none of `known`.
@@ -160,23 +151,9 @@ pub(crate) fn unknown_name<'k>(
     found: &str,
     known: impl IntoIterator<Item = &'k str>,
 ) -> SpecError {
-    let known: Vec<&str> = known.into_iter().collect();
-    Fault::UnknownName {
-        path: path.to_owned(),
-        what,
-        found: found.to_owned(),
-        nearest: nearest(found, known.iter().copied()),
-        known: known.into_iter().map(str::to_owned).collect(),
-    }
-    .at(node.place.clone())
+    Fault::new(format!("`{path}`: unknown {what} `{found}`{}", hint(found, known))).at(node.place.clone())
 }
 
 fn unknown_key(entry: &Entry, label: &str, known: &[&str]) -> SpecError {
-    Fault::UnknownKey {
-        key: entry.key.clone(),
-        table: label.to_owned(),
-        nearest: nearest(&entry.key, known.iter().copied()),
-        known: known.iter().map(|key| (*key).to_owned()).collect(),
-    }
-    .at(entry.place.clone())
+    crate::error::unknown_key(&entry.key, label, known.iter().copied()).at(entry.place.clone())
 }

@@ -81,8 +81,10 @@ impl Spec {
                 let digest = match known.get(&head.path) {
                     Some(digest) => digest.clone(),
                     None => head.digest(root).map_err(|reason| {
-                        let (cell, kind) = (cell.name.clone(), kind.clone());
-                        PlanError::Head { cell, kind, reason }
+                        PlanError::cell(
+                            &cell.name,
+                            format!("the head `{kind}` that its model names: {reason}"),
+                        )
                     })?,
                 };
                 known.insert(head.path.clone(), digest.clone());

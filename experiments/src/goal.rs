@@ -7,7 +7,7 @@
 use specimen_foundation::names::nearest;
 
 use crate::{
-    error::{Fault, SpecError},
+    error::SpecError,
     measures::{self, Measure, is_of_times},
     names::BASELINE,
     place::Place,
@@ -168,5 +168,5 @@ fn from(at: usize) -> String {
 }
 
 fn bad(place: &Place, problem: String, remedy: &str) -> SpecError {
-    Fault::BadArgument { problem, remedy: remedy.to_owned() }.at(place.clone())
+    crate::error::bad_argument(problem, remedy).at(place.clone())
 }

@@ -8,7 +8,7 @@ use crate::{
     axes::{self, Axis, Target},
     cells,
     document::{Entry, Node, Value},
-    error::{Fault, SpecError},
+    error::SpecError,
     exclude::{self, Exclusion},
     fields::{self, Fields, out_of_range},
     parse::duplicate,
@@ -105,7 +105,7 @@ fn check_exclusions(
     cells: &[Cell],
 ) -> Result<(), SpecError> {
     let conflict = |place: &Place, conflict: String, remedy: &str| {
-        Err(Fault::Conflict { conflict, remedy: remedy.to_owned() }.at(place.clone()))
+        Err(crate::error::conflict(conflict, remedy).at(place.clone()))
     };
     if let Some((idle, _)) = exclusions.iter().zip(excluding).find(|(_, has_fitted)| !**has_fitted) {
         let problem = "this exclusion excludes nothing".to_owned();
@@ -157,10 +157,10 @@ fn models(node: &Node) -> Result<Vec<Model<'_>>, SpecError> {
     };
     for (idx, node) in nodes.iter().enumerate() {
         if let Some(first) = nodes[..idx].iter().find(|first| first.same_value(node)) {
-            return Err(Fault::Conflict {
-                conflict: format!("this model is the same as the one at {}", first.place),
-                remedy: "remove one of them".to_owned(),
-            }
+            return Err(crate::error::conflict(
+                format!("this model is the same as the one at {}", first.place),
+                "remove one of them",
+            )
             .at(node.place.clone()));
         }
     }
@@ -300,9 +300,9 @@ fn blamed(
 }
 
 fn too_many(spec: &Fields<'_>, cell: &Place) -> SpecError {
-    Fault::Conflict {
-        conflict: format!("models and axes multiply to more than {MAX_CELLS} cells"),
-        remedy: "sweep fewer values at a time".to_owned(),
-    }
+    crate::error::conflict(
+        format!("models and axes multiply to more than {MAX_CELLS} cells"),
+        "sweep fewer values at a time",
+    )
     .at(spec.get("axes").map_or(cell, |axes| &axes.place).clone())
 }

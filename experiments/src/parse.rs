@@ -140,7 +140,9 @@ impl SpecText {
 /// The text of a spec or profile file.
 pub(crate) fn text_of(path: &Path) -> Result<String, SpecError> {
     let file = path.display().to_string();
-    let unreadable = |reason: String| Fault::Unreadable { reason }.at(Place::WholeFile(file.as_str().into()));
+    let unreadable = |reason: String| {
+        Fault::new(format!("the spec cannot be read: {reason}")).at(Place::WholeFile(file.as_str().into()))
+    };
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(path).map_err(|error| unreadable(unopened(path, &error)))?;
     let read = opened.take(MAX_SPEC_BYTES + 1).read_to_end(&mut bytes);
@@ -242,7 +244,7 @@ fn dataset(node: &Node) -> Result<DatasetSpec, SpecError> {
     let dataset = DatasetSpec { name, limit, subset_seed, part, caption, samples };
     if let Some((key, conflict, remedy)) = dataset_conflict(&dataset) {
         let place = fields.get(key).map_or(&node.place, |node| &node.place).clone();
-        return Err(Fault::Conflict { conflict: conflict.to_owned(), remedy: remedy.to_owned() }.at(place));
+        return Err(crate::error::conflict(conflict, remedy).at(place));
     }
     Ok(dataset)
 }
@@ -384,16 +386,12 @@ fn filled(node: &Node, path: &str) -> Result<String, SpecError> {
 /// The error for a key that the metric `name` does not have.
 fn no_use(fields: &Fields<'_>, key: &'static str, name: &str) -> SpecError {
     let node = fields.get(key).expect("the caller has seen it");
-    Fault::Conflict {
-        conflict: format!("the metric `{name}` has no `{key}`"),
-        remedy: "remove it".to_owned(),
-    }
-    .at(node.place.clone())
+    crate::error::conflict(format!("the metric `{name}` has no `{key}`"), "remove it").at(node.place.clone())
 }
 
 /// The error for a name given twice.
 pub(crate) fn duplicate(what: &'static str, name: &str, place: &Place, first: &Place) -> SpecError {
-    Fault::Duplicate { what, name: name.to_owned(), first: first.clone() }.at(place.clone())
+    Fault::new(format!("{what} `{name}` is already there at {first}; names must differ")).at(place.clone())
 }
 
 /// A table node made of entries that were written elsewhere.

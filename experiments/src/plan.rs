@@ -86,7 +86,10 @@ impl Plan {
         let (n_cells, n_prompts, n_samples) = (spec.cells.len(), prompts.n_prompts(), spec.dataset.samples);
         let n_items = [n_prompts, n_samples as usize].iter().try_fold(n_cells, |n, &by| n.checked_mul(by));
         if n_items.is_none_or(|n| n > MAX_ITEMS as usize) {
-            return Err(PlanError::TooManyItems { n_cells, n_prompts, n_samples, max: MAX_ITEMS });
+            return Err(PlanError::Whole(format!(
+                "the plan has {n_cells} cells x {n_prompts} prompts x {n_samples} samples, more than {MAX_ITEMS} items; \
+                 split the spec"
+            )));
         }
         let mut items = items(&spec, prompts);
         let blocks = blocks(&spec, n_prompts, &mut items);
@@ -127,7 +130,12 @@ impl Plan {
 /// Refuses coupled seeds for another program's cells.
 fn check_coupled(spec: &Spec) -> Result<(), PlanError> {
     match spec.cells.iter().find(|cell| cell.sampling.coupled && cell.external.is_some()) {
-        Some(cell) => Err(PlanError::Coupled { cell: cell.name.clone() }),
+        Some(cell) => Err(PlanError::cell(
+            &cell.name,
+            "`sampling.coupled` is for methods of this program, whose draws it couples; this cell is another program's; \
+             give it `sampling = { coupled = false }`, or leave it out"
+                .to_owned(),
+        )),
         None => Ok(()),
     }
 }
@@ -160,7 +168,7 @@ fn check_batches(spec: &Spec, n_prompts: usize) -> Result<(), PlanError> {
             continue;
         };
         let (why, remedy) = refusal;
-        return Err(PlanError::Batch { cell: cell.name.clone(), batch, why, remedy });
+        return Err(PlanError::cell(&cell.name, format!("`batch` is {batch}, but {why}; {remedy}")));
     }
     Ok(())
 }
@@ -172,11 +180,14 @@ fn check_baselines(spec: &Spec) -> Result<(), PlanError> {
         None => Ok(()),
         Some(cell) => {
             let known = spec.cells.iter().filter(|other| other.timed).map(|other| other.name.as_str());
-            Err(PlanError::NoSuchBaseline {
-                cell: cell.name.clone(),
-                found: spec.baseline_name(cell).to_owned(),
-                known: suggestion(spec.baseline_name(cell), known),
-            })
+            let found = spec.baseline_name(cell);
+            Err(PlanError::cell(
+                &cell.name,
+                format!(
+                    "`external.baseline` is `{found}`, but no timed cell `{found}` has its model and sampling; {}",
+                    suggestion(found, known)
+                ),
+            ))
         }
     }
 }
@@ -187,7 +198,10 @@ fn check_dataset(spec: &Spec, prompts: &PromptSet) -> Result<(), PlanError> {
     if prompts.name() == expected || Some(prompts.name()) == file_name {
         return Ok(());
     }
-    Err(PlanError::OtherDataset { expected: expected.to_owned(), found: prompts.name().to_owned() })
+    let found = prompts.name();
+    Err(PlanError::Whole(format!(
+        "the spec asks for dataset `{expected}`, the prompts given are of `{found}`"
+    )))
 }
 
 /// All items in canonical order, not yet in blocks.

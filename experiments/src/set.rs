@@ -3,8 +3,8 @@
 
 use crate::{
     document::{Entry, Node, Value},
-    error::{Fault, SpecError},
-    fields::nearest,
+    error::SpecError,
+    error::hint,
     parse::{SPEC_KEYS, SpecText},
     place::Place,
 };
@@ -35,9 +35,8 @@ impl SpecText {
         if let Some(place @ Place::Argument(_)) = given.map(|limit| &limit.node.place) {
             let problem = format!("`{place}` gives the number of prompts too");
             let remedy = "give one of the two".to_owned();
-            return Err(
-                Fault::BadArgument { problem, remedy }.at(Place::Argument(format!("--limit {n}").into()))
-            );
+            return Err(crate::error::bad_argument(problem, remedy)
+                .at(Place::Argument(format!("--limit {n}").into())));
         }
         self.set(&format!("dataset.limit={n}"))
     }
@@ -81,12 +80,11 @@ pub(crate) fn assign(node: &mut Node, segments: &[&str], path: &str, value: Node
             let (idx, n_used) = element(items, segments, path, &value.place)?;
             assign(&mut items[idx], &segments[n_used..], path, value)
         }
-        _ => Err(Fault::NoSuchPath {
-            path: path.to_owned(),
-            reason: format!("the value before `{first}` is {found}, which holds no keys"),
-            nearest: None,
-            known: Vec::new(),
-        }
+        _ => Err(crate::error::no_such_path(
+            path,
+            format!("the value before `{first}` is {found}, which holds no keys"),
+            "",
+        )
         .at(value.place)),
     }
 }
@@ -108,12 +106,11 @@ pub(crate) fn element(
     let first = segments[0];
     match first.parse::<usize>() {
         Ok(idx) if idx < items.len() => Ok((idx, 1)),
-        Ok(idx) => Err(Fault::NoSuchPath {
-            path: path.to_owned(),
-            reason: format!("index {idx} is past the end of a list of {}", items.len()),
-            nearest: None,
-            known: Vec::new(),
-        }
+        Ok(idx) => Err(crate::error::no_such_path(
+            path,
+            format!("index {idx} is past the end of a list of {}", items.len()),
+            "",
+        )
         .at(place.clone())),
         Err(_) => {
             let names: Vec<&str> = items.iter().filter_map(Node::name).collect();
@@ -122,25 +119,19 @@ pub(crate) fn element(
                 let is_whole = |name: &String| name.matches('[').count() == name.matches(']').count();
                 let mut names = (1..=segments.len()).map(|n| segments[..n].join("."));
                 let name = names.find(is_whole).unwrap_or_else(|| first.to_owned());
-                return Err(Fault::NoSuchPath {
-                    path: path.to_owned(),
-                    reason: format!(
+                return Err(crate::error::no_such_path(path, format!(
                         "`{name}` is not written in the spec: cells that axes make of `{base}` have no keys of their own; \
                          set a key of `{base}`, or leave such a cell out with [[exclude]]"
-                    ),
-                    nearest: None,
-                    known: Vec::new(),
-                }
+                    ), "")
                 .at(place.clone()));
             }
             let remedy =
                 if names.is_empty() { "; elements of this list are addressed by index, from 0" } else { "" };
-            Err(Fault::NoSuchPath {
-                path: path.to_owned(),
-                reason: format!("a list has no element `{first}`{remedy}"),
-                nearest: nearest(first, names.iter().copied()),
-                known: names.into_iter().map(str::to_owned).collect(),
-            }
+            Err(crate::error::no_such_path(
+                path,
+                format!("a list has no element `{first}`{remedy}"),
+                &hint(first, names.iter().copied()),
+            )
             .at(place.clone()))
         }
     }
@@ -158,19 +149,18 @@ fn known_root(segments: &[&str], path: &str, place: &Place) -> Result<(), SpecEr
     if SPEC_KEYS.contains(&segments[0]) {
         return Ok(());
     }
-    Err(Fault::NoSuchPath {
-        path: path.to_owned(),
-        reason: format!("a spec has no key `{}`", segments[0]),
-        nearest: nearest(segments[0], SPEC_KEYS.iter().copied()),
-        known: SPEC_KEYS.iter().map(|key| (*key).to_owned()).collect(),
-    }
+    Err(crate::error::no_such_path(
+        path,
+        format!("a spec has no key `{}`", segments[0]),
+        &hint(segments[0], SPEC_KEYS.iter().copied()),
+    )
     .at(place.clone()))
 }
 
 /// Path and value of an argument; `example` shows what one looks like.
 fn split<'a>(label: &str, argument: &'a str, example: &str) -> Result<(&'a str, &'a str), SpecError> {
     let bad = |problem: &str| {
-        Fault::BadArgument { problem: problem.to_owned(), remedy: format!("write it like {example}") }
+        crate::error::bad_argument(problem, format!("write it like {example}"))
             .at(Place::Argument(label.into()))
     };
     let is_closed = |at: usize| argument[..at].matches('[').count() == argument[..at].matches(']').count();
@@ -189,11 +179,10 @@ fn split<'a>(label: &str, argument: &'a str, example: &str) -> Result<(&'a str, 
 
 fn parse_value(label: &str, text: &str, shown: &str) -> Result<Node, SpecError> {
     Node::parse_value(label, text).map_err(|_| {
-        Fault::BadArgument {
-            problem: format!("`{shown}` is not TOML"),
-            remedy: "values are written as in a spec, and text needs quotes: 'model.dtype=\"f32\"'"
-                .to_owned(),
-        }
+        crate::error::bad_argument(
+            format!("`{shown}` is not TOML"),
+            "values are written as in a spec, and text needs quotes: 'model.dtype=\"f32\"'",
+        )
         .at(Place::Argument(label.into()))
     })
 }

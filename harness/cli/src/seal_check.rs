@@ -4,14 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use specimen_foundation::{fail, failure, failure::FailureMessage};
 use specimen_record::{
     FROM_A_COPY, Manifest, Part, RecordError, RunDir, has_list, read_document, seal_complaints,
 };
 
-use crate::{
-    console::{Console, answer, answer_json},
-    exit::CliError,
-};
+use crate::console::{Console, answer, answer_json};
 
 /// Whether a run may be read although a digest differs from its seal.
 #[derive(Debug, Args)]
@@ -94,7 +92,7 @@ pub(crate) fn refuse_rehearsal(run: &RunDir) -> anyhow::Result<()> {
             "{}: this run is a rehearsal by made weights, and none of its values is a result; make the run by `specimen run`",
             run.root().display()
         );
-        return Err(CliError::Usage(why).into());
+        fail!(Usage: "{why}");
     }
     Ok(())
 }
@@ -112,14 +110,12 @@ fn warn_of_no_list(run: &RunDir, console: &Console) -> anyhow::Result<()> {
 }
 
 /// The error that `complaints` about a run are.
-pub(crate) fn refusal(run: &RunDir, complaints: &[RecordError]) -> CliError {
+pub(crate) fn refusal(run: &RunDir, complaints: &[RecordError]) -> FailureMessage {
     let run = run.root().display();
     let first = &complaints[0];
     let (said, mend) = (said(complaints.len(), first), remedy(&first.to_string()));
-    CliError::Missing(match said.ends_with(mend) {
-        true => format!("{run}: {said}"),
-        false => format!("{run}: {said}; {mend}"),
-    })
+    let mend = if said.ends_with(mend) { String::new() } else { format!("; {mend}") };
+    failure!(Missing: "{run}: {said}{mend}")
 }
 
 fn said(n: usize, first: &RecordError) -> String {

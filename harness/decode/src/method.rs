@@ -5,7 +5,7 @@
 //! Values are checked when they are read from a spec; [`validate`](MethodConfig::validate) checks values made in code.
 
 mod drafter;
-mod error;
+pub(crate) mod error;
 mod frontier;
 pub(crate) mod keys;
 mod parts;
@@ -20,7 +20,7 @@ pub use self::rule::MOST_RULES;
 pub(crate) use self::rule::{RuleSettings, lossless_only};
 pub use self::{
     drafter::{DRAFTER_KEYS, DrafterConfig, Proposer, Shape, Tree},
-    error::MethodError,
+    error::{MethodError, too_many_rules},
     frontier::{FRONTIER_KEYS, FrontierConfig},
     parts::{Needs, Parts},
     schedule::{SCHEDULE_KEYS, ScheduleConfig},
@@ -78,7 +78,11 @@ impl MethodConfig {
         self.drafter.validate()?;
         rule::validate(&self.accept)?;
         if let Some(rule) = self.accept.iter().find(|rule| rule.needs_chain() && !self.drafter.is_chain()) {
-            return Err(MethodError::NeedsChain { kind: rule.kind() });
+            return Err(MethodError(format!(
+                "accept rule {} tests a chain of guesses; use shape = \"chain\", or proposer = \
+                 \"jacobi\" without `branch`",
+                rule.kind()
+            )));
         }
         self.frontier.map_or(Ok(()), |frontier| frontier.validate(self))?;
         self.schedule.validate(&self.drafter)
@@ -149,10 +153,16 @@ impl MethodConfig {
                 None => Box::new(NoDraft),
             },
             (None, Some(_)) => {
-                return Err(MethodError::UnusedDraftModel { of: self.drafter.proposer.as_written() });
+                return Err(MethodError(format!(
+                    "drafter with {} was built with a draft model it would not use",
+                    self.drafter.proposer.as_written()
+                )));
             }
             (Some(_), None) => {
-                return Err(MethodError::NoDraftModel { of: self.drafter.proposer.as_written() });
+                return Err(MethodError(format!(
+                    "drafter with {} was built without a draft model; load its weights first",
+                    self.drafter.proposer.as_written()
+                )));
             }
             (Some(Shape::Chain { depth }), Some(model)) => {
                 Box::new(StaticTreeDrafter::over(featured(model), chain(*depth)))

@@ -24,44 +24,8 @@ pub struct Neighbours {
 
 /// Why rows of numbers are no table over the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum VectorsError {
-    /// The numbers do not fill whole rows.
-    #[error("{found} numbers do not fill rows of {dim}; give n_vocab * dim of them, dim at least 1")]
-    Ragged {
-        /// Numbers given.
-        found: usize,
-        /// Length of a row.
-        dim: usize,
-    },
-    /// A NaN or an infinity.
-    #[error("the vector of token {token} has an entry that is not finite")]
-    NotFinite {
-        /// Number of the token.
-        token: usize,
-    },
-    /// Rows of different lengths.
-    #[error(
-        "the neighbours of token {token} are {found}, those of token 0 are {expected}; rows have one length"
-    )]
-    RowLength {
-        /// Number of the token.
-        token: usize,
-        /// Length of the first row.
-        expected: usize,
-        /// Length of this row.
-        found: usize,
-    },
-    /// A neighbour that cannot be one.
-    #[error("token {token} lists {neighbour} as a neighbour, which is {why}")]
-    BadNeighbour {
-        /// Number of the token.
-        token: usize,
-        /// What it lists.
-        neighbour: u32,
-        /// `itself`, `listed twice` or `outside the vocabulary`.
-        why: &'static str,
-    },
-}
+#[error("{0}")]
+pub struct VectorsError(String);
 
 impl TokenVectors {
     /// Rows of `dim` numbers, one row a token.
@@ -70,10 +34,16 @@ impl TokenVectors {
     /// If rows are not whole, or a number is not finite.
     pub fn new(values: Vec<f32>, dim: usize) -> Result<Self, VectorsError> {
         if dim == 0 || !values.len().is_multiple_of(dim) {
-            return Err(VectorsError::Ragged { found: values.len(), dim });
+            return Err(VectorsError(format!(
+                "{} numbers do not fill rows of {dim}; give n_vocab * dim of them, dim at least 1",
+                values.len()
+            )));
         }
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            return Err(VectorsError::NotFinite { token: at / dim });
+            return Err(VectorsError(format!(
+                "the vector of token {} has an entry that is not finite",
+                at / dim
+            )));
         }
         Ok(Self { values, dim })
     }
@@ -111,7 +81,10 @@ impl Neighbours {
         let mut listed_by = vec![usize::MAX; n_vocab];
         for (token, row) in rows.iter().enumerate() {
             if row.len() != n_nearest {
-                return Err(VectorsError::RowLength { token, expected: n_nearest, found: row.len() });
+                return Err(VectorsError(format!(
+                    "the neighbours of token {token} are {}, those of token 0 are {n_nearest}; rows have one length",
+                    row.len()
+                )));
             }
             for &neighbour in row {
                 let why = match listed_by.get_mut(neighbour.idx()) {
@@ -123,7 +96,10 @@ impl Neighbours {
                         continue;
                     }
                 };
-                return Err(VectorsError::BadNeighbour { token, neighbour: neighbour.0, why });
+                return Err(VectorsError(format!(
+                    "token {token} lists {} as a neighbour, which is {why}",
+                    neighbour.0
+                )));
             }
         }
         Ok(Self { ids: rows.concat(), n_vocab, n_nearest })

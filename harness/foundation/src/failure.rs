@@ -67,6 +67,38 @@ pub trait Failure: Error {
     fn kind(&self) -> Option<FailureKind>;
 }
 
+/// A failure that nobody acts on but its reader: a kind and a text. What a caller tells apart is a type of its own.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct FailureMessage {
+    /// What it means to the caller of the program.
+    pub kind: FailureKind,
+    /// What is wrong, and what to do.
+    pub text: String,
+}
+
+impl Failure for FailureMessage {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(self.kind)
+    }
+}
+
+/// A [`FailureMessage`] of a kind, with a text as for `format!`: `failure!(Missing: "{path}: no such file")`.
+#[macro_export]
+macro_rules! failure {
+    ($kind:ident: $($text:tt)+) => {
+        $crate::failure::FailureMessage { kind: $crate::failure::FailureKind::$kind, text: format!($($text)+) }
+    };
+}
+
+/// Returns such a [`FailureMessage`] as an error of the function that it is in.
+#[macro_export]
+macro_rules! fail {
+    ($($failure:tt)+) => {
+        return Err($crate::failure!($($failure)+).into())
+    };
+}
+
 impl Failure for std::io::Error {
     fn kind(&self) -> Option<FailureKind> {
         Some(FailureKind::Environment)

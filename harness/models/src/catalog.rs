@@ -6,7 +6,7 @@ use std::{
 };
 
 use specimen_catalog::{Ability, Family, Target, entry, hub::places::Given};
-use specimen_foundation::names::edit_distance;
+use specimen_foundation::{fail, names::edit_distance};
 use specimen_weights::cuda_graph;
 use tch::{Device, Kind};
 
@@ -85,16 +85,13 @@ pub struct OpenModel {
 /// Loads the model called `name`.
 pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelError> {
     let Some((model, target)) = entry::target(name) else {
-        return Err(ModelError::Unknown {
-            found: name.into(),
-            nearest: nearest(name),
-            known: names(|_| true).join(", "),
-        });
+        fail!(Usage: "there is no model `{name}`; did you mean `{}`? Known models: {}", nearest(name),
+            names(|_| true).join(", "));
     };
     if options.three_way_guidance && !target.gives(Ability::ThreeWayGuidance) {
         let able = names(|target| target.gives(Ability::ThreeWayGuidance));
         let reason = format!("its guidance has two rows; a third one have: {}", able.join(", "));
-        return Err(ModelError::Sampling { model: name.to_owned(), reason });
+        return Err(crate::seam::model_error::sampling(name, reason));
     }
     let &OpenModel { kind, device, ref data_root, ref weights, encode_caption, three_way_guidance, .. } =
         options;
@@ -103,7 +100,8 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
     let mut places = places(data_root.as_deref());
     if let Some(path) = weights {
         if is_made {
-            return Err(ModelError::NoFiles { model: name.to_owned(), path: path.clone() });
+            fail!(Spec: "model `{name}` takes no `weights`, found {}: its own are part of the program; leave \
+                the key out", path.display());
         }
         places.given = Some(Given::of(model, path.clone()));
     }
@@ -112,7 +110,8 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
         Family::Tiny => tiny::embedded(kind, device, Box::new(encode_caption))?,
         Family::Stub => stub::open(kind, device)?,
         Family::Igpt if narrow.is_some() => igpt::narrow(model, kind, device)?,
-        Family::Igpt if is_made => return Err(ModelError::NotMade { model: name.to_owned() }),
+        Family::Igpt if is_made => fail!(Spec: "model `{name}` cannot have made weights: only LlamaGen, \
+            Janus-Pro, Lumina-mGPT, Anole, Emu3 and Liquid can; fetch its own: specimen data fetch {name}"),
         Family::Igpt => igpt::open(model, &places, kind, device)?,
         Family::Llamagen if is_made => LlamaGen::made(model, narrow, kind, device)?.into_model(device)?,
         Family::Llamagen => {

@@ -3,6 +3,7 @@
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::{MetricSpec, Spec};
+use specimen_foundation::{fail, failure};
 use specimen_record::{
     Manifest, MetricFile, Part, PlanFile, Record, RunDir, read_document, read_rows, seal_complaints,
 };
@@ -35,11 +36,10 @@ pub fn compare_cells(
     stop: &StopRequest,
 ) -> Result<CellPairs, RunError> {
     if let Some(complaint) = seal_complaints(run, Part::All).first() {
-        return Err(RunError::Damaged {
-            complaint: complaint.to_string(),
-            mend: "cells are compared in runs that are as they were sealed; continue it with `specimen run SPEC --out RUN --resume`"
-                .to_owned(),
-        });
+        return Err(crate::error::damaged(
+            complaint,
+            "cells are compared in runs that are as they were sealed; continue it with `specimen run SPEC --out RUN --resume`",
+        ));
     }
     let manifest: Manifest = read_document(&run.manifest())?;
     let spec = spec_of(run, &manifest)?;
@@ -71,15 +71,13 @@ fn two_cells(spec: &Spec, cells: &str) -> Result<[String; 2], RunError> {
     let commas = cells.match_indices(',').map(|(at, _)| [cells[..at].trim(), cells[at + 1..].trim()]);
     match commas.into_iter().find(|pair| pair.iter().all(|name| is_cell(name))) {
         Some([a, b]) if a == b => {
-            Err(RunError::Spec(format!("--cells: `{a}` twice; a cell is compared with another one")))
+            Err(failure!(Spec: "--cells: `{a}` twice; a cell is compared with another one").into())
         }
         Some(pair) => Ok(pair.map(str::to_owned)),
         None => {
             let known: Vec<&str> = spec.cells.iter().map(|cell| cell.name.as_str()).collect();
             let known = known.join(", ");
-            Err(RunError::Spec(format!(
-                "--cells: `{cells}` is not two cells of the run, A,B; it has {known}"
-            )))
+            Err(failure!(Spec: "--cells: `{cells}` is not two cells of the run, A,B; it has {known}").into())
         }
     }
 }
@@ -95,13 +93,13 @@ fn of_pairs(spec: &Spec, metrics: &[MetricSpec]) -> Result<Vec<MetricSpec>, RunE
             false if metrics.is_empty() => {}
             false => {
                 let why = format!("--cells: `{}` is no metric of two cells", metric.name);
-                return Err(RunError::Spec(why));
+                fail!(Spec: "{why}");
             }
         }
     }
     if found.is_empty() {
         let why = "--cells: the spec of the run has no metric of pairs; name one with `--metric token-match` or `--protocol skimage`";
-        return Err(RunError::Spec(why.to_owned()));
+        fail!(Spec: "{why}");
     }
     Ok(found)
 }

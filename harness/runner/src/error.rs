@@ -1,10 +1,16 @@
 //! What can go wrong in a run, sorted by what the user must do about it.
 
-use std::path::PathBuf;
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 use specimen_datasets::DatasetError;
 use specimen_experiments::error::PlanError;
-use specimen_foundation::failure::{Failure, FailureKind};
+use specimen_foundation::{
+    failure,
+    failure::{Failure, FailureKind, FailureMessage},
+};
 use specimen_models::seam::model_error::ModelError;
 use specimen_record::{RecordError, summary::error::SummaryError};
 use specimen_stats::error::StatsError;
@@ -28,21 +34,12 @@ pub enum RunError {
     /// The run directory.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A file of another tool's scores that is not of the run's images.
-    #[error("{0}")]
-    Scores(String),
+    /// What nobody acts on.
+    #[error(transparent)]
+    Stated(#[from] FailureMessage),
     /// A statistic.
     #[error(transparent)]
     Stats(#[from] StatsError),
-    /// Settings that cannot run here.
-    #[error("{0}")]
-    Spec(String),
-    /// An image that was made elsewhere and cannot be imported.
-    #[error("{0}")]
-    Image(String),
-    /// The machine lacks something.
-    #[error("{0}")]
-    Environment(String),
     /// A GPU that was lost: nothing more can be computed in this process.
     #[error(transparent)]
     DeviceLost(#[from] DeviceLost),
@@ -55,72 +52,6 @@ pub enum RunError {
         what: &'static str,
         /// What the system said.
         source: std::io::Error,
-    },
-    /// A run with another plan is in the folder already.
-    #[error(
-        "{path}: a run with another plan is there already (its digest is {found}, this spec gives {expected}; \
-         {differences}); a run may get more prompts, samples, cells and metrics, and no other change; choose another --out, \
-         or remove the run"
-    )]
-    OtherPlan {
-        /// The run's folder.
-        path: PathBuf,
-        /// Digest of the plan asked for.
-        expected: String,
-        /// Digest of the plan that is there.
-        found: String,
-        /// What differs between the specs, from theirs to this one's.
-        differences: String,
-    },
-    /// A file of a run that is not what the run was made with, and cannot be made again from the others.
-    #[error("{complaint}; {mend}")]
-    Damaged {
-        /// The file and what is wrong with it, in the words of `specimen verify`.
-        complaint: String,
-        /// What a person can do.
-        mend: String,
-    },
-    /// A run that was begun with other weights.
-    #[error(
-        "{path}: the run was begun with other weights of {name} (blake3 {expected}, now {found}); restore \
-         those, or choose another --out"
-    )]
-    OtherWeights {
-        /// Path of the manifest.
-        path: PathBuf,
-        /// Model and role.
-        name: String,
-        /// Digest the run was begun with.
-        expected: String,
-        /// Digest of what was loaded now.
-        found: String,
-    },
-    /// A file of an external cell that is not what its images were made with.
-    #[error(
-        "{path}: cell `{cell}` has made {n_images} images with another {file} (blake3 {expected}, now {found}); an \
-         image of another script is never put next to these. Restore that file, or make a new run: {new_run}"
-    )]
-    OtherFile {
-        /// Path of the manifest.
-        path: PathBuf,
-        /// The `[[cell]]`.
-        cell: Box<str>,
-        /// The file as the spec names it.
-        file: Box<str>,
-        /// Images that are there.
-        n_images: u64,
-        /// The command of a run in another folder.
-        new_run: Box<str>,
-        /// Digest the run was begun with.
-        expected: Box<str>,
-        /// Digest of what is there now.
-        found: Box<str>,
-    },
-    /// A run is in the folder already and was not to be resumed.
-    #[error("{path}: a run is there already; continue it with --resume, or choose another --out")]
-    Exists {
-        /// The run's folder.
-        path: PathBuf,
     },
     /// Another process works here.
     #[error("{path}: {holder} is working on this run; wait until it ends, or end it")]
@@ -146,73 +77,6 @@ pub enum RunError {
     /// Asked to stop at once.
     #[error("aborted; images that were finished are kept, continue with --resume")]
     Aborted,
-    /// A worker ended before its shard was done.
-    #[error(
-        "the worker of shard {shard} ended with {status} before its shard was done: {why}; its log: {log}"
-    )]
-    Worker {
-        /// Number of the shard.
-        shard: u32,
-        /// How it ended.
-        status: String,
-        /// The error that it reported, or the last line of its log.
-        why: String,
-        /// Where to look.
-        log: PathBuf,
-        /// Its exit code, where it had one: the driver ends with the same.
-        code: Option<i32>,
-    },
-    /// Shards that no worker of the cluster could finish.
-    #[error(
-        "{n_shards} shard(s) were given up, everything else that was made is kept; shard {shard} {why}; its log: {log}; \
-         continue with --resume"
-    )]
-    GivenUp {
-        /// How many.
-        n_shards: usize,
-        /// The first.
-        shard: u32,
-        /// How its workers ended, and what helps.
-        why: String,
-        /// Where to look.
-        log: PathBuf,
-        /// The exit code of its last worker, where it left one.
-        code: Option<i32>,
-    },
-    /// An item failed in a run that ends with its first failure.
-    #[error(
-        "{key} failed, and --fail-fast ends the run; its record has the reason, everything that was made is kept; \
-         continue with --resume"
-    )]
-    FailedFast {
-        /// The item.
-        key: String,
-    },
-    /// Records whose traces were lost.
-    #[error(
-        "{path}: {n} image(s) have no trace of their steps, the first is {first}; remove the folder of its shard \
-         and continue with --resume, which makes it again"
-    )]
-    WithoutSteps {
-        /// The merged traces.
-        path: PathBuf,
-        /// How many.
-        n: usize,
-        /// Key of the first.
-        first: String,
-    },
-    /// Items gave no image.
-    #[error("{n_failed} of {n_items} items failed, the first is {first}: {why}; the rest is valid")]
-    Failed {
-        /// Failed items.
-        n_failed: u64,
-        /// All items.
-        n_items: u64,
-        /// Key of the first.
-        first: String,
-        /// Its message.
-        why: String,
-    },
 }
 
 impl RunError {
@@ -230,22 +94,11 @@ impl Failure for RunError {
             Self::Model(error) => return error.kind(),
             Self::Measure(error) => return error.kind(),
             Self::Record(error) => return error.kind(),
-            Self::Spec(_) | Self::OtherPlan { .. } => FailureKind::Spec,
-            Self::OtherWeights { .. }
-            | Self::Damaged { .. }
-            | Self::OtherFile { .. }
-            | Self::WithoutSteps { .. }
-            | Self::Scores(_)
-            | Self::Image(_) => FailureKind::Missing,
-            Self::Environment(_) | Self::DeviceLost(_) | Self::Io { .. } => FailureKind::Environment,
-            Self::Exists { .. } => FailureKind::Usage,
+            Self::Stated(message) => message.kind,
+            Self::DeviceLost(_) | Self::Io { .. } => FailureKind::Environment,
             Self::Locked { .. } | Self::Superseded { .. } => FailureKind::Locked,
-            Self::Failed { .. } | Self::FailedFast { .. } => FailureKind::Failed,
             Self::Interrupted => FailureKind::Interrupted,
             Self::Aborted => FailureKind::Aborted,
-            Self::Worker { code, .. } => FailureKind::of_exit_code(*code),
-            Self::GivenUp { code: None, .. } => FailureKind::Environment,
-            Self::GivenUp { code, .. } => FailureKind::of_exit_code(*code),
             Self::Stats(_) => FailureKind::Bug,
         })
     }
@@ -256,10 +109,60 @@ impl From<SummaryError> for RunError {
         match error {
             SummaryError::Record(error) => error.into(),
             SummaryError::Stats(error) => error.into(),
-            rows @ SummaryError::Rows { .. } => Self::Damaged {
-                complaint: rows.to_string(),
-                mend: "`specimen verify` names the rows that were changed".to_owned(),
-            },
+            rows @ SummaryError::Rows { .. } => {
+                crate::error::damaged(rows, "`specimen verify` names the rows that were changed")
+            }
         }
     }
+}
+
+/// A run with another plan is in the folder already.
+pub(crate) fn other_plan(
+    path: impl AsRef<Path>,
+    expected: impl Display,
+    found: impl Display,
+    differences: impl Display,
+) -> RunError {
+    failure!(Spec: "{}: a run with another plan is there already (its digest is {found}, this spec gives \
+        {expected}; {differences}); a run may get more prompts, samples, cells and metrics, and no other \
+        change; choose another --out, or remove the run", path.as_ref().display())
+    .into()
+}
+
+/// A run that was begun with other weights.
+pub(crate) fn other_weights(
+    path: impl AsRef<Path>,
+    name: impl Display,
+    expected: impl Display,
+    found: impl Display,
+) -> RunError {
+    failure!(Missing: "{}: the run was begun with other weights of {name} (blake3 {expected}, now {found}); \
+        restore those, or choose another --out", path.as_ref().display())
+    .into()
+}
+
+/// An item failed in a run that ends with its first failure.
+pub(crate) fn failed_fast(key: impl Display) -> RunError {
+    failure!(Failed: "{key} failed, and --fail-fast ends the run; its record has the reason, everything that \
+        was made is kept; continue with --resume")
+    .into()
+}
+
+/// Items gave no image.
+pub(crate) fn failed(n_failed: u64, n_items: u64, first: impl Display, why: impl Display) -> RunError {
+    failure!(Failed: "{n_failed} of {n_items} items failed, the first is {first}: {why}; the rest is valid")
+        .into()
+}
+
+/// A file of a run that is not what the run was made with, and cannot be made again from the others: what is wrong
+/// with it, in the words of `specimen verify`, and what a person can do.
+pub(crate) fn damaged(complaint: impl Display, mend: impl Display) -> RunError {
+    failure!(Missing: "{complaint}; {mend}").into()
+}
+
+/// A run is in the folder already and was not to be resumed.
+pub(crate) fn exists(path: impl AsRef<Path>) -> RunError {
+    failure!(Usage: "{}: a run is there already; continue it with --resume, or choose another --out",
+        path.as_ref().display())
+    .into()
 }

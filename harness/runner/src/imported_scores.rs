@@ -11,6 +11,7 @@ use std::{
 use serde::Deserialize;
 use specimen_catalog::Metric;
 use specimen_experiments::spec::MetricSpec;
+use specimen_foundation::failure;
 use specimen_record::{
     Digest, FileDigest, ImportedScores, ItemKey, MetricFile, RunDir, read_document, read_given,
 };
@@ -65,10 +66,8 @@ impl Scores {
         let file = FileDigest { file: name, blake3: Digest::of(&bytes) };
         let fault = |place: &str, why: String| {
             let why: String = why.chars().take(MOST_SHOWN).collect();
-            RunError::Scores(format!(
-                "{}: {place}{why}; nothing was imported (docs/benchmarks.md has the format)",
-                path.display()
-            ))
+            failure!(Missing: "{}: {place}{why}; nothing was imported (docs/benchmarks.md has the format)",
+                path.display())
         };
         let mut scores = Self { metric, file, by_value: BTreeMap::new(), groups: BTreeMap::new() };
         for (line, row) in rows(path, &bytes) {
@@ -76,7 +75,7 @@ impl Scores {
             row.and_then(|row| scores.add(row, images)).map_err(|why| fault(&place, why))?;
         }
         if scores.by_value.is_empty() {
-            return Err(fault("", "no score is in the file".to_owned()));
+            return Err(fault("", "no score is in the file".to_owned()).into());
         }
         for cell in scores.cells() {
             let scored = scores.of(&cell, &metric.values[0]);
@@ -88,7 +87,7 @@ impl Scores {
                 let (n_missing, n) = (1 + missing.count(), all().count());
                 let what = if scores.groups.is_empty() { "score" } else { "score with a group" };
                 let why = format!("{n_missing} of {n} images of cell {cell} have no {what}");
-                return Err(fault("", format!("{why}, the first is {first}")));
+                return Err(fault("", format!("{why}, the first is {first}")).into());
             }
         }
         Ok(scores)

@@ -47,7 +47,7 @@ pub(crate) fn check_metric(metric: &MetricSpec, data_root: Option<&DataRoot>) ->
     let takes_statistics = known(metric)?.command.as_ref().is_some_and(|command| command.statistics);
     if let (Input::Statistics(..), false) = (Input::open(real, false)?, takes_statistics) {
         let (path, metric) = (real.clone(), metric.name.clone());
-        return Err(MeasureError::NeedsRows { path, metric }.into());
+        return Err(specimen_measure::error::needs_rows(&path, metric).into());
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use specimen_experiments::{
     plan::Plan,
     spec::{Cell, MetricSpec, ModelSpec},
 };
+use specimen_foundation::failure;
 use specimen_measure::{
     MeasureError,
     image_metric::{CellImage, ImageMeasure},
@@ -80,12 +81,10 @@ pub(crate) fn file_of<'a>(run: &RunDir, record: &'a Record) -> Result<(&'a str, 
     let name = record.image.as_deref().unwrap_or_default();
     let path = run.find_image(name)?.ok_or_else(|| {
         let images = run.root().join("shards").join("*").join("images").join(name);
-        RunError::Damaged {
-            complaint: format!("{}: the image of {} is not there", images.display(), record.key),
-            mend:
-                "continue with `run --resume`, which makes it again; an imported one has to come from a copy"
-                    .to_owned(),
-        }
+        crate::error::damaged(
+            format!("{}: the image of {} is not there", images.display(), record.key),
+            "continue with `run --resume`, which makes it again; an imported one has to come from a copy",
+        )
     })?;
     Ok((name, path))
 }
@@ -125,12 +124,11 @@ pub(crate) fn score(
 pub fn check_images(run: &RunDir, records: &[Record]) -> Result<(), RunError> {
     let check = |record: &&Record| -> Result<(), RunError> {
         let (_, path) = file_of(run, record)?;
-        check_pixels(&path, record).map_err(|damage| RunError::Damaged {
-            complaint: damage.to_string(),
-            mend: format!(
-                "remove {} and continue the run with --resume, which makes it again",
-                path.display()
-            ),
+        check_pixels(&path, record).map_err(|damage| {
+            crate::error::damaged(
+                damage,
+                format!("remove {} and continue the run with --resume, which makes it again", path.display()),
+            )
         })
     };
     let kept: Vec<&Record> = records.iter().filter(|record| record.image.is_some()).collect();
@@ -226,7 +224,7 @@ pub fn asks_model(metric: &MetricSpec) -> bool {
 /// What the catalog knows of a metric.
 pub(crate) fn known(metric: &MetricSpec) -> Result<&'static Metric, RunError> {
     let name = &metric.name;
-    specimen_catalog::metric(name).ok_or_else(|| RunError::Spec(format!("metric `{name}` is unknown")))
+    specimen_catalog::metric(name).ok_or_else(|| failure!(Spec: "metric `{name}` is unknown").into())
 }
 
 /// Whether the higher one of two values called `value` is better, `fid:clean` say: known of a metric without a value too.

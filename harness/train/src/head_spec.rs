@@ -12,12 +12,11 @@ use specimen_experiments::{
     schema::spec_schema,
     spec::{DatasetSpec, Dtype, ModelSpec},
 };
-use specimen_foundation::{bounded_read::read_text, place::Places};
+use specimen_foundation::{bounded_read::read_text, failure, failure::FailureMessage, place::Places};
 use specimen_models::heads::described_head::HeadKind;
 use toml::de::DeTable;
 
 use crate::{
-    error::TrainError,
     head_loss::{HeadLoss, Redundancy},
     spec::{MAX_SPEC_BYTES, Schedule},
 };
@@ -154,8 +153,8 @@ impl HeadSpec {
     }
 
     /// Reads `path`.
-    pub fn read(path: &Path) -> Result<Self, TrainError> {
-        let wrong = |reason: String| TrainError::Spec { path: path.to_owned(), reason };
+    pub fn read(path: &Path) -> Result<Self, FailureMessage> {
+        let wrong = |reason: String| failure!(Spec: "{}: {reason}", path.display());
         let text = read_text(path, MAX_SPEC_BYTES)
             .map_err(|error| wrong(format!("cannot read the training specification: {error}")))?;
         Self::parse(path, &text)
@@ -163,7 +162,7 @@ impl HeadSpec {
 
     /// Reads `path` if it is a training of a head and no experiment: it has `[head]` and `[schedule]`. `None` where it is
     /// none, or no file of text.
-    pub fn if_one(path: &Path) -> Result<Option<Self>, TrainError> {
+    pub fn if_one(path: &Path) -> Result<Option<Self>, FailureMessage> {
         let Ok(text) = read_text(path, MAX_SPEC_BYTES) else { return Ok(None) };
         let Ok(table) = toml::from_str::<toml::Table>(&text) else { return Ok(None) };
         let is_one = ["head", "schedule"].iter().all(|key| table.contains_key(*key));
@@ -171,12 +170,12 @@ impl HeadSpec {
     }
 
     /// Reads `text`, which messages call `path`.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, TrainError> {
-        let wrong = |reason: String| TrainError::Spec { path: path.to_owned(), reason };
+    pub fn parse(path: &Path, text: &str) -> Result<Self, FailureMessage> {
+        let wrong = |reason: String| failure!(Spec: "{}: {reason}", path.display());
         let misread = |error: toml::de::Error| {
             let places = Places::file(&path.display().to_string(), text);
             let (place, reason) = places.said(error.span(), error.message());
-            TrainError::Spec { path: place.to_string().into(), reason }
+            failure!(Spec: "{place}: {reason}")
         };
         let mut table: toml::Table = toml::from_str(text).map_err(misread)?;
         let mut frame: toml::Table = toml::from_str(FRAME).expect("the frame is TOML");

@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Context;
+use specimen_foundation::{failure, failure::FailureMessage};
 use specimen_models::{
     heads::{
         described_head::{DescribedHead, RepeatedTensor},
@@ -21,7 +22,6 @@ use tch::{Device, Kind, Tensor};
 use crate::{
     corpus::{StepDraws, epoch_batch},
     engine::Engine,
-    error::TrainError,
     head_loss::{HeadLoss, Measured},
     head_spec::HeadSpec,
     lesson::{ImageFeatures, Lesson},
@@ -158,9 +158,9 @@ struct Item {
 
 impl HeadTraining<'_> {
     /// The head of the specification, if the model has it and there is something to train it on.
-    pub(crate) fn describe(&self) -> Result<DescribedHead, TrainError> {
+    pub(crate) fn describe(&self) -> Result<DescribedHead, FailureMessage> {
         let rest = &self.spec.rest;
-        let wrong = |reason: String| TrainError::Spec { path: self.spec.path.clone(), reason };
+        let wrong = |reason: String| failure!(Spec: "{}: {reason}", self.spec.path.display());
         let mut file = HeadFile::tapping(rest.head.taps);
         let described = (self.model.describe_head)(rest.head.kind(), &mut file)
             .map_err(|reason| wrong(format!("head: {reason}")))?;
@@ -205,10 +205,9 @@ impl HeadTraining<'_> {
             tch::no_grad(|| engine.master(name).copy_(value));
         }
         if let Some(path) = &self.spec.rest.head.from {
-            let unfit = |reason: LoadError| TrainError::Start {
-                path: path.clone(),
-                model: self.model.name.to_owned(),
-                reason: reason.to_string(),
+            let unfit = |reason: LoadError| {
+                failure!(Missing: "{}: these weights do not fit a head of `{}`: {reason}; name those of a \
+                    head of this model, or leave head.from out", path.display(), self.model.name)
             };
             let mut file = Checkpoint::open(path, Some(Kind::Float), self.device).map_err(unfit)?;
             file.ignore(|name| described.repeated.iter().any(|repeated| repeated.name == name));

@@ -16,7 +16,6 @@ mod checkpoints;
 pub mod corpus;
 pub mod drafter;
 pub mod engine;
-pub mod error;
 pub mod feature_export;
 pub mod features;
 pub mod further;

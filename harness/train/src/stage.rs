@@ -8,13 +8,12 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use specimen_foundation::whole_file::write_whole;
+use specimen_foundation::{fail, whole_file::write_whole};
 use specimen_weights::write_safetensors;
 use tch::{Kind, Tensor};
 
 use crate::{
     engine::{Engine, StepReport},
-    error::TrainError,
     journal::Journal,
 };
 
@@ -113,13 +112,10 @@ impl<'a> Stage<'a> {
     pub fn after_step<M>(&mut self, engine: &Engine<M>, report: &StepReport) -> anyhow::Result<()> {
         let is_finite = report.grad_norm.is_finite() && report.values.iter().all(|value| value.is_finite());
         if !is_finite {
-            return Err(TrainError::Diverged {
-                step: engine.step,
-                what: report.values.first().copied().unwrap_or(f64::NAN),
-                grad_norm: report.grad_norm,
-                state: self.files.state_file(),
-            }
-            .into());
+            fail!(Failed: "step {}: the loss is {} and the gradient is {} long: training diverged; lower \
+                schedule.learning_rate or raise schedule.n_warmup, and remove {} to begin again", engine.step,
+                report.values.first().copied().unwrap_or(f64::NAN), report.grad_norm,
+                self.files.state_file().display());
         }
         self.journal.add(engine.step, &report.values)?;
         let is_due = match self.save {

@@ -1,9 +1,8 @@
 //! Words inside a file of tensors that say what it was made for. A file is only taken up again under the same words.
 
+use specimen_foundation::fail;
 use specimen_weights::{Checkpoint, LoadError};
 use tch::Tensor;
-
-use crate::error::TrainError;
 
 /// `words` as a tensor of a file, UTF-8.
 pub(crate) fn tensor_of(words: &str) -> Tensor {
@@ -27,5 +26,6 @@ pub(crate) fn check_words(file: &mut Checkpoint, name: &str, expected: &str) -> 
         return Ok(());
     }
     let (path, expected) = (file.path().to_owned(), expected.to_owned());
-    Err(TrainError::OfAnother { path, found, expected }.into())
+    fail!(Missing: "{}: it was made for {found}; expected: {expected}. Remove it to begin again, or use \
+        another folder", path.display())
 }

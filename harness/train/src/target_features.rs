@@ -7,12 +7,12 @@ use std::{cell::RefCell, path::Path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use specimen_decode::pipeline::Sampling;
-use specimen_foundation::bounded_read::read_side_file;
+use specimen_foundation::{bounded_read::read_side_file, fail, failure, failure::FailureMessage};
 use specimen_models::seam::loaded_model::Prefix;
 use specimen_weights::{Checkpoint, LoadError};
 use tch::{Device, Tensor};
 
-use crate::{error::TrainError, lesson::ImageFeatures, stored_words::words_of};
+use crate::{lesson::ImageFeatures, stored_words::words_of};
 
 /// Name of the manifest.
 pub const MANIFEST: &str = "features.json";
@@ -97,11 +97,13 @@ impl MadeFrom {
     }
 
     /// Refuses features at `path` that were made from something else.
-    pub(crate) fn check(&self, path: &Path, found: &Value) -> Result<(), TrainError> {
+    pub(crate) fn check(&self, path: &Path, found: &Value) -> Result<(), FailureMessage> {
         match difference(found, &self.value(), "") {
             None => Ok(()),
             Some((what, found, expected)) => {
-                Err(TrainError::OtherFeatures { path: path.to_owned(), what, found, expected })
+                fail!(Missing: "{}: these features have {what} {found}, and the training has {expected}; \
+                    write its own with `specimen data features`, or leave `features` out of the specification",
+                    path.display())
             }
         }
     }
@@ -125,9 +127,9 @@ fn difference(found: &Value, expected: &Value, at: &str) -> Option<(String, Stri
 }
 
 /// The manifest of `folder`; `None` where there is none.
-pub(crate) fn manifest_of(folder: &Path) -> Result<Option<Manifest>, TrainError> {
+pub(crate) fn manifest_of(folder: &Path) -> Result<Option<Manifest>, FailureMessage> {
     let path = folder.join(MANIFEST);
-    let damaged = |reason: String| TrainError::DamagedFeatures { path: path.clone(), reason };
+    let damaged = |reason: String| failure!(Missing: "{}: {reason}; remove it and run `specimen data features` again", path.display());
     let text = match read_side_file(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|error| damaged(format!("it cannot be read: {error}")))?,
@@ -147,7 +149,7 @@ pub(crate) fn open_file(
     listed: Option<&FeatureFile>,
     device: Device,
 ) -> anyhow::Result<Checkpoint> {
-    let damaged = |reason: String| TrainError::DamagedFeatures { path: path.to_owned(), reason };
+    let damaged = |reason: String| failure!(Missing: "{}: {reason}; remove it and run `specimen data features` again", path.display());
     let mut file = Checkpoint::open(path, None, device)?;
     if let Some(listed) = listed.filter(|listed| listed.blake3 != file.digest()) {
         let reason = format!("its digest is {}, and {MANIFEST} has {}", file.digest(), listed.blake3);
@@ -170,13 +172,15 @@ impl TargetFeatures {
     /// The whole features in `folder`, to be read to `device`. Every file is compared with its digest.
     pub fn open(folder: &Path, expected: &MadeFrom, device: Device) -> anyhow::Result<Self> {
         let Some(manifest) = manifest_of(folder)? else {
-            return Err(TrainError::NoFeatures { path: folder.to_owned() }.into());
+            fail!(Missing: "{}: there are no whole features; `specimen data features` writes them, or \
+                continues where it was cut; or leave `features` out of the specification", folder.display());
         };
         expected.check(&folder.join(MANIFEST), &manifest.made_from)?;
         let names: Vec<String> = (0..expected.n_files()).map(file_name).collect();
         if !manifest.files.iter().map(|file| &file.name).eq(&names) {
             let reason = format!("it does not list the {} files of these features", names.len());
-            return Err(TrainError::DamagedFeatures { path: folder.join(MANIFEST), reason }.into());
+            fail!(Missing: "{}: {reason}; remove it and run `specimen data features` again",
+                folder.join(MANIFEST).display());
         }
         let open =
             |listed: &FeatureFile| open_file(&folder.join(&listed.name), expected, Some(listed), device);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use specimen_decode::{clock::MonotonicClock, decoder::decode, method::Parts, rng::Uniforms, trace::Decoded};
+use specimen_foundation::failure;
 use specimen_models::{
     heads::{
         described_head::{DescribedHead, RepeatedTensor},
@@ -18,7 +19,7 @@ use specimen_stats::{
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Device, Tensor};
 
-use crate::{corpus::StepDraws, error::TrainError, head_spec::HeadSpec};
+use crate::{corpus::StepDraws, head_spec::HeadSpec};
 
 /// Resamples of the interval.
 const N_RESAMPLES: usize = 2000;
@@ -108,7 +109,7 @@ impl Trial<'_> {
     fn accepted(&self, start: &StartDraft) -> anyhow::Result<Vec<f64>> {
         let _guard = tch::no_grad_guard();
         let method = &self.spec.trial;
-        let wrong = |reason: String| TrainError::Spec { path: self.spec.path.clone(), reason };
+        let wrong = |reason: String| failure!(Spec: "{}: {reason}", self.spec.path.display());
         let mut accepted = Vec::new();
         for (at, prompt) in self.prompts.iter().enumerate() {
             let mut generation = self.model.open(prompt, &self.spec.sampling, method.max_tree_nodes())?;

@@ -121,11 +121,11 @@ impl AestheticHead {
     pub fn scores(&self, embeddings: &[f32], n_dims: usize) -> Result<Vec<f64>, ExtractError> {
         let width = WIDTHS[0] as usize;
         if n_dims != width || !embeddings.len().is_multiple_of(width) {
-            return Err(ExtractError::Batch {
-                network: self.name.name().to_owned(),
-                expected: format!("embeddings of {width} numbers"),
-                found: format!("rows of {n_dims} in {} values", embeddings.len()),
-            });
+            return Err(crate::extractor::batch(
+                self.name.name(),
+                format!("embeddings of {width} numbers"),
+                format!("rows of {n_dims} in {} values", embeddings.len()),
+            ));
         }
         let _guard = tch::no_grad_guard();
         let rows = Tensor::from_slice(embeddings).view([-1, WIDTHS[0]]).to_device(self.device);

@@ -99,11 +99,11 @@ impl FeatureNetwork for LeNet {
         let x = to_tensor(batch, "LeNet-5", SIDE, Device::Cpu)?;
         let grey = x.narrow(1, 0, 1);
         if let Some(at) = (0..batch.n as i64).find(|&at| x.get(at) != grey.get(at).expand_as(&x.get(at))) {
-            return Err(Box::new(ExtractError::Batch {
-                network: "LeNet-5".to_owned(),
-                expected: "grey pictures (equal channels)".to_owned(),
-                found: format!("picture {at} in colour"),
-            }));
+            return Err(Box::new(crate::extractor::batch(
+                "LeNet-5",
+                "grey pictures (equal channels)",
+                format!("picture {at} in colour"),
+            )));
         }
         Ok(to_vec(&self.run(&grey.contiguous().constant_pad_nd([PADDING; 4]))))
     }

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use specimen_catalog::{Entry, entry};
 pub use specimen_foundation::dtype::Dtype;
+use specimen_foundation::failure;
 
 use crate::extractor::ExtractError;
 
@@ -136,10 +137,10 @@ impl NetworkName {
     /// The layer called `name`.
     pub fn layer(self, name: &str) -> Result<Layer, ExtractError> {
         let known = self.layers();
-        known.iter().find(|layer| layer.name == name).copied().ok_or_else(|| ExtractError::Layer {
-            network: self.name(),
-            found: name.to_owned(),
-            known: known.iter().map(|layer| layer.name).collect::<Vec<_>>().join(", "),
+        known.iter().find(|layer| layer.name == name).copied().ok_or_else(|| {
+            failure!(Spec: "{} has no layer `{name}`; it has {}", self.name(),
+                known.iter().map(|layer| layer.name).collect::<Vec<_>>().join(", "))
+            .into()
         })
     }
 

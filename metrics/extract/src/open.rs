@@ -255,11 +255,11 @@ pub(crate) fn to_tensor(
 ) -> Result<Tensor, ExtractError> {
     let &Batch { n, height, width, ref values } = batch;
     if n == 0 || (height, width) != (side, side) || values.len() != n * 3 * side * side {
-        return Err(ExtractError::Batch {
-            network: network.to_owned(),
-            expected: format!("at least one picture of {side}x{side} with 3 planes"),
-            found: format!("{n} of {width}x{height} in {} values", values.len()),
-        });
+        return Err(crate::extractor::batch(
+            network,
+            format!("at least one picture of {side}x{side} with 3 planes"),
+            format!("{n} of {width}x{height} in {} values", values.len()),
+        ));
     }
     let size = [n as i64, 3, side as i64, side as i64];
     if device == Device::Cpu {

@@ -1,6 +1,7 @@
 //! The trained scenes evaluator: features for `fd-scenes`, caption agreement for
 //! `scene-clip`, attribute logits for `attribute-accuracy`. The weights ship in the binary.
 
+use specimen_foundation::fail;
 use specimen_pixels::network::{Batch, FeatureNetwork, NetworkFault, Part};
 use specimen_weights::Checkpoint;
 use tch::{Device, Kind, Tensor};
@@ -43,7 +44,7 @@ impl SceneFeatures {
     ) -> Result<Vec<f64>, ExtractError> {
         if let Some(bad) = captions.iter().find(|ids| ids.iter().any(|&id| i64::from(id) >= N_WORDS)) {
             let expected = CAPTION_LEN as usize;
-            return Err(ExtractError::Caption { found: bad.to_vec(), expected, n_words: N_WORDS as usize });
+            fail!(Bug: "caption ids {:?} are not {expected} ids below {}", bad.to_vec(), N_WORDS as usize);
         }
         let _guard = tch::no_grad_guard();
         let images = self.net.embed_features(&tensor_of(rows));

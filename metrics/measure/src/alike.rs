@@ -2,6 +2,7 @@
 
 use std::{fmt::Display, path::Path};
 
+use specimen_foundation::{fail, text::counted};
 use specimen_stats::statistics_file::Origin;
 
 use crate::error::MeasureError;
@@ -14,12 +15,9 @@ pub(crate) fn check_origins(
     second: (&Path, Option<&Origin>),
 ) -> Result<(), MeasureError> {
     match (first.1, second.1) {
-        (Some(expected), Some(found)) if expected != found => Err(MeasureError::OtherOrigin {
-            path: second.0.to_path_buf(),
-            found: made_by(Some(found)),
-            other: first.0.to_path_buf(),
-            expected: made_by(Some(expected)),
-        }),
+        (Some(expected), Some(found)) if expected != found => fail!(Missing: "{}: features by {}, those of \
+            {} by {}; they cannot be compared: make both alike", second.0.display(), made_by(Some(found)),
+            first.0.display(), made_by(Some(expected))),
         _ => Ok(()),
     }
 }
@@ -35,12 +33,8 @@ pub(crate) fn check_widths(first: (&Path, usize), second: (&Path, usize)) -> Res
     if first.1 == second.1 {
         return Ok(());
     }
-    Err(MeasureError::Width {
-        path: second.0.to_path_buf(),
-        found: second.1,
-        other: first.0.to_path_buf(),
-        expected: first.1,
-    })
+    fail!(Missing: "{}: {} a row, {} has {}; were they made by the same network and layer?",
+        second.0.display(), counted(second.1, "feature"), first.0.display(), first.1)
 }
 
 /// What a reader must know of `of`, whose rows are all equal.

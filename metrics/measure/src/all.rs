@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use specimen_foundation::fail;
+
 use crate::error::MeasureError;
 use crate::input::Input;
 use crate::measurement::Measurement;
@@ -59,7 +61,8 @@ fn logits_are_there(meter: &Meter<'_>, path: &Path, logits: Option<&str>) -> Res
     match logits {
         Some(layer) if !meter.holds(path, layer) && !matches!(Input::open(path, true)?, Input::Images(_)) => {
             let (path, layer) = (path.to_path_buf(), layer.to_owned());
-            Err(MeasureError::OtherLayer { path, metric: "is", layer })
+            fail!(Usage: "{}: holds features of one layer, `is` takes those of `{layer}`; give the pictures",
+                path.display())
         }
         _ => Ok(()),
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use specimen_foundation::{fail, text::counted};
 use specimen_pixels::Source;
 use specimen_stats::StatsError;
 use specimen_stats::cosine_score::cosine;
@@ -51,7 +52,7 @@ impl Captioned {
     ) -> Result<Self, MeasureError> {
         let images = sides.generated;
         match sides.captions {
-            None => Err(MeasureError::NeedsCaptions { metric: metric.to_owned() }),
+            None => Err(crate::error::needs_captions(metric)),
             Some(CaptionsOf::Embeddings(captions)) => Self::given(meter, metric, [images, captions]),
             Some(CaptionsOf::File(captions)) => {
                 let source = pictures(meter, metric, images)?;
@@ -141,10 +142,7 @@ impl Captioned {
 pub(crate) fn pictures(meter: &mut Meter<'_>, metric: &str, images: &Path) -> Result<Source, MeasureError> {
     match meter.open(images)? {
         Input::Images(source) => Ok(source),
-        _ => Err(MeasureError::NeedsPictures {
-            path: images.to_path_buf(),
-            metric: format!("{metric} with captions"),
-        }),
+        _ => Err(crate::error::needs_pictures(images, format!("{metric} with captions"))),
     }
 }
 
@@ -171,7 +169,8 @@ pub(crate) fn pair(
     for (id, key) in ids.iter().zip(keys) {
         if let Some(first) = key_of.insert(id, key) {
             let (first, second) = (first.to_owned(), key.clone());
-            return Err(MeasureError::SameId { images: images.to_path_buf(), id: id.clone(), first, second });
+            fail!(Missing: "{}: {first} and {second} both have the id `{id}`; pictures are paired by the \
+                last digits of their names", images.display());
         }
     }
     if let Some(blank) = captions.first_blank().filter(|_| !meter.keeps_going()) {
@@ -201,12 +200,8 @@ pub(crate) fn pair(
         }
         return Ok(ids);
     }
-    Err(MeasureError::Unpaired {
-        images: images.to_path_buf(),
-        captions: captions.path().to_path_buf(),
-        n_without_caption: without_caption.len(),
-        without_caption: Listed(without_caption),
-        n_without_picture: without_picture.len(),
-        without_picture: Listed(without_picture),
-    })
+    fail!(Missing: "{} and {}: pictures and captions are paired by id, the last digits of a name, and do not \
+        match: {} without a caption ({}), {} without a picture ({}); `--keep-going` leaves both out",
+        images.display(), captions.path().display(), counted(without_caption.len(), "picture"),
+        Listed(without_caption), counted(without_picture.len(), "caption"), Listed(without_picture))
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
-use specimen_foundation::plain_words::plain_words;
+use specimen_foundation::{failure, plain_words::plain_words};
 
 use crate::bounded;
 use crate::error::MeasureError;
@@ -354,10 +354,5 @@ fn kind(value: &Value) -> &'static str {
 }
 
 fn fault(path: &Path, place: &str, expected: &str, found: &str) -> MeasureError {
-    MeasureError::Captions {
-        path: path.to_path_buf(),
-        place: place.to_owned(),
-        expected: expected.to_owned(),
-        found: found.to_owned(),
-    }
+    failure!(Missing: "{}: {place}: expected {expected}, found {found}", path.display()).into()
 }

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use rayon::prelude::*;
+use specimen_foundation::{fail, text::counted};
 use specimen_pixels::{Pipeline, Source};
 
 use crate::cache::{Cache, Found};
@@ -220,7 +221,8 @@ impl Reader<'_> {
         on(queue.done(report, n_all));
         if report.n_rows == 0 {
             let first = report.broken.first().map(|broken| broken.why.clone()).unwrap_or_default();
-            return Err(MeasureError::NothingLeft { path: source.path().to_path_buf(), n: n_all, first });
+            fail!(Missing: "{}: no picture is left, {} cannot be read; the first: {first}",
+                source.path().display(), counted(n_all, "picture"));
         }
         Ok(())
     }
@@ -410,10 +412,8 @@ impl Prepare<'_> {
             Found::Absent => None,
         };
         let image = content.decode(|| source.entry_path(idx))?;
-        let picture = self
-            .pixels
-            .apply(image)
-            .map_err(|error| MeasureError::Step { path: source.entry_path(idx), source: error })?;
+        let picture =
+            self.pixels.apply(image).map_err(|error| crate::error::step(&source.entry_path(idx), error))?;
         Ok(Prepared::Pixels { content: digest, planes: picture.into_float().to_planes(), damaged })
     }
 }

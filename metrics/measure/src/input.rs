@@ -53,9 +53,7 @@ impl Input {
         match extension.as_str() {
             "npz" => Self::open_npz(path),
             "npy" if !is_bytes(path)? => RowsFile::open(path).map(Self::Rows),
-            "pt" | "pth" | "safetensors" if path.is_file() => {
-                Err(MeasureError::NotConverted { path: path.to_path_buf() })
-            }
+            "pt" | "pth" | "safetensors" if path.is_file() => Err(crate::error::not_converted(path)),
             _ if keep_going => Ok(Self::Images(Source::open_keeping_going(path)?)),
             _ => Ok(Self::Images(Source::open(path)?)),
         }

@@ -128,7 +128,7 @@ pub fn wrong_pixels() -> Result<Vec<&'static str>, MeasureError> {
         let protocol = Protocol::named(name)?;
         let Some(expected) = protocol.known_pixels() else { continue };
         let made = protocol.recipe().pixels.apply(picture());
-        let made = made.map_err(|source| MeasureError::Step { path: name.into(), source })?;
+        let made = made.map_err(|source| crate::error::step(name.as_ref(), source))?;
         let bytes: Vec<u8> = made.into_float().values().iter().flat_map(|x| x.to_le_bytes()).collect();
         if !blake3::hash(&bytes).to_hex().starts_with(expected) {
             wrong.push(name);

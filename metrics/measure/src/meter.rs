@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Map;
+use specimen_foundation::fail;
 use specimen_pixels::Source;
 use specimen_stats::StatsError;
 use specimen_stats::features::FeatureRows;
@@ -197,7 +198,7 @@ impl<'a> Meter<'a> {
         for &(path, needs_rows) in sides {
             let input = self.input(path)?;
             if let (Input::Statistics(..), Some(metric)) = (&input, needs_rows) {
-                return Err(MeasureError::NeedsRows { path: path.to_path_buf(), metric: metric.to_owned() });
+                return Err(crate::error::needs_rows(path, metric));
             }
             let Some(n_dims) = input.n_dims() else { continue };
             if let Some(before) = before {
@@ -265,12 +266,9 @@ impl<'a> Meter<'a> {
         if is_network && origin.pixels == expected.pixels {
             return Ok(());
         }
-        Err(MeasureError::OtherRecipe {
-            path: path.to_path_buf(),
-            found: made_by(Some(origin)),
-            protocol: self.protocol.name().to_owned(),
-            expected: made_by(Some(&expected)),
-        })
+        fail!(Missing: "{}: its features were made by {}; `{}` takes {}; give the protocol under which the \
+            file was written, or the pictures", path.display(), made_by(Some(origin)), self.protocol.name(),
+            made_by(Some(&expected)))
     }
 
     /// Tells of given rows that say nothing of what made them, and that `layer` of the protocol's network cannot have.
@@ -406,7 +404,7 @@ impl<'a> Meter<'a> {
                 return Ok(Some(origins.swap_remove(0)));
             }
             Input::Statistics(..) => {
-                return Err(MeasureError::NeedsRows { path: path.to_path_buf(), metric: metric.to_owned() });
+                return Err(crate::error::needs_rows(path, metric));
             }
             Input::Features(mut archive) => {
                 let origin = archive.origin().cloned();

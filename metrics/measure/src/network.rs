@@ -114,7 +114,9 @@ pub trait TextNetwork {
 /// Opens networks by the names in protocols.
 pub trait Networks {
     /// The network for pictures that a rule names, opened for `layers`, at least one, which one pass computes.
-    fn images(&self, rule: &NetworkRule, layers: &[&str]) -> Result<Opened, MeasureError>;
+    fn images(&self, rule: &NetworkRule, _layers: &[&str]) -> Result<Opened, MeasureError> {
+        Err(crate::error::no_networks(&rule.name))
+    }
 
     /// Features of a row by the network and layer that a rule names, where that is known without weights.
     fn n_dims(&self, _: &NetworkRule) -> Option<usize> {
@@ -123,33 +125,31 @@ pub trait Networks {
 
     /// The head on features that is called `name`.
     fn head(&self, name: &str) -> Result<OpenedHead, MeasureError> {
-        Err(MeasureError::NoNetworks { network: name.to_owned() })
+        Err(crate::error::no_networks(name))
     }
 
     /// The network that a rule names and that scores pictures with their prompts, of which it sees `n_tokens`.
     fn prompted(&self, rule: &NetworkRule, _n_tokens: usize) -> Result<OpenedPrompted, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
+        Err(crate::error::no_networks(&rule.name))
     }
 
     /// The network that compares pictures in pairs and is called `name`, computing in `dtype`.
     fn pairs(&self, name: &str, _dtype: Dtype) -> Result<OpenedPairs, MeasureError> {
-        Err(MeasureError::NoNetworks { network: name.to_owned() })
+        Err(crate::error::no_networks(name))
     }
 
     /// The network for texts beside it, in the same element type, with texts as `texts` prepares them.
-    fn texts(&self, rule: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError>;
+    fn texts(
+        &self,
+        rule: &NetworkRule,
+        _texts: &ClipScoreRule,
+    ) -> Result<Box<dyn TextNetwork>, MeasureError> {
+        Err(crate::error::no_networks(&rule.name))
+    }
 }
 
 /// No networks: features and statistics that were made before are all that can be measured.
 #[derive(Clone, Copy, Debug)]
 pub struct NoNetworks;
 
-impl Networks for NoNetworks {
-    fn images(&self, rule: &NetworkRule, _: &[&str]) -> Result<Opened, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
-    }
-
-    fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
-    }
-}
+impl Networks for NoNetworks {}

@@ -122,7 +122,7 @@ impl PairProtocol {
         let mut built_in = PAIR_PROTOCOLS.iter().map(|(known, text)| Self::parse(known, text));
         built_in.find(|read| read.as_ref().is_ok_and(|read| read.head.is_called(name))).unwrap_or_else(|| {
             let known = known_names(name, Self::names());
-            Err(MeasureError::UnknownProtocol { found: name.to_owned(), known })
+            Err(crate::error::unknown_protocol(name, known))
         })
     }
 
@@ -177,11 +177,11 @@ impl PairProtocol {
     pub fn metric(&self, name: &str) -> Result<&'static PairMetric, MeasureError> {
         pair_metric(name).filter(|metric| self.recipe.has(metric.name)).ok_or_else(|| {
             let defines = |known: &&str| Self::named(known).is_ok_and(|known| known.recipe.has(name));
-            MeasureError::NoRule {
-                protocol: self.name().to_owned(),
-                metric: name.to_owned(),
-                known: Self::names().filter(defines).collect::<Vec<_>>().join(", "),
-            }
+            crate::error::no_rule(
+                self.name(),
+                name,
+                Self::names().filter(defines).collect::<Vec<_>>().join(", "),
+            )
         })
     }
 }

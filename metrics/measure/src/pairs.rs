@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use specimen_foundation::fail;
 use specimen_pixels::{Image, Source, source::EXTENSIONS};
 use specimen_stats::StatsError;
 use specimen_stats::averages::bootstrap_mean_over_groups;
@@ -79,7 +80,9 @@ impl Pairs {
         };
         let [only_a, only_b] = [alone(&in_a, &in_b), alone(&in_b, &in_a)];
         if !only_a.0.is_empty() || !only_b.0.is_empty() {
-            return Err(MeasureError::NoPartner { a: a.to_owned(), only_a, b: b.to_owned(), only_b });
+            fail!(Missing: "{a} and {b}: pictures are paired by their names without the ending, and do not \
+                match: only in {a}: {only_a}; only in {b}: {only_b}; give both sides the same names",
+                a = a.display(), b = b.display());
         }
         let pairs = in_a.iter().map(|(name, &at)| ((*name).to_owned(), [at, in_b[name]])).collect();
         Ok(Self { pairs, sources, has_paths: true })
@@ -139,7 +142,8 @@ fn by_name(source: &Source) -> Result<BTreeMap<&str, usize>, MeasureError> {
     for (at, key) in source.keys().iter().enumerate() {
         if let Some(first) = names.insert(stem(key), at) {
             let [first, second] = [first, at].map(|at| source.keys()[at].clone());
-            return Err(MeasureError::SameName { images: source.path().to_owned(), first, second });
+            fail!(Missing: "{}: {first} and {second} have one name without their endings, by which pictures \
+                are paired; rename one", source.path().display());
         }
     }
     Ok(names)

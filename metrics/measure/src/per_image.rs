@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use specimen_foundation::text::csv_field;
+use specimen_foundation::{fail, text::csv_field};
 
 use crate::error::MeasureError;
 use crate::metrics::{PictureScore, clip_score};
@@ -48,7 +48,10 @@ impl TableFormat {
         match extension.to_ascii_lowercase().as_str() {
             "csv" => Ok(Self::Csv),
             "parquet" => Ok(Self::Parquet),
-            _ => Err(MeasureError::TableFormat { path: path.to_owned() }),
+            _ => {
+                fail!(Usage: "{}: tables are written as .csv or .parquet; give the file one of these \
+                    extensions", path.display())
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_catalog::PROTOCOLS;
-use specimen_foundation::names::known_names;
+use specimen_foundation::{failure, names::known_names};
 use specimen_pixels::{Pipeline, resample::PassOrder};
 
 use crate::error::MeasureError;
@@ -164,7 +164,7 @@ impl Protocol {
         let aliased = built_in.find(|read| read.as_ref().is_ok_and(|read| read.head.is_called(name)));
         aliased.unwrap_or_else(|| {
             let known = known_names(name, Self::names());
-            Err(MeasureError::UnknownProtocol { found: name.to_owned(), known })
+            Err(crate::error::unknown_protocol(name, known))
         })
     }
 
@@ -252,7 +252,7 @@ impl Protocol {
         if self.recipe.pixels.pass_orders().next().is_none() {
             let reason = "none of its steps resizes with Pillow, so it is the same under every version; \
                           leave `+pillow-13` out";
-            return Err(MeasureError::Protocol { place: self.head.name, reason: reason.to_owned() });
+            return Err(crate::error::protocol(self.head.name, reason));
         }
         self.known_pixels = None;
         self.recipe.pixels = self.recipe.pixels.with_pass_order(PassOrder::Pillow13);
@@ -289,7 +289,7 @@ impl Protocol {
         let MetricSettings { subset_size, n_subsets, k, seed } = *settings;
         let mut said = Vec::new();
         let mut is_seed_taken = false;
-        let refuse = |why: String| Err(MeasureError::Setting { protocol: self.head.name.clone(), why });
+        let refuse = |why: String| Err(failure!(Usage: "the protocol `{}`: {why}", self.head.name).into());
         let mut change = |place: &mut usize, name: &str, value: Option<usize>| {
             let Some(value) = value.filter(|value| value != place) else { return };
             *place = value;
@@ -375,11 +375,7 @@ impl Protocol {
             |name: &str, text: &str| Self::parse(name, text).is_ok_and(|known| known.recipe.has(table));
         let known = PROTOCOLS.iter().filter(|(name, text)| defines(name, text)).map(|(name, _)| *name);
         let known: Vec<&str> = known.collect();
-        MeasureError::NoRule {
-            protocol: self.head.name.clone(),
-            metric: metric.to_owned(),
-            known: known.join(", "),
-        }
+        crate::error::no_rule(self.head.name.clone(), metric, known.join(", "))
     }
 }
 

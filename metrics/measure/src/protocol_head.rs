@@ -3,8 +3,8 @@
 use std::{io::ErrorKind, path::Path};
 
 use schemars::JsonSchema;
-use specimen_foundation::names::known_names;
 use specimen_foundation::place::Places;
+use specimen_foundation::{failure, names::known_names};
 
 use crate::bounded;
 use crate::error::MeasureError;
@@ -77,7 +77,7 @@ impl Head {
 
 /// An error of the protocol at `place`.
 pub(crate) fn fault_at(place: &str) -> impl Fn(String) -> MeasureError {
-    move |reason| MeasureError::Protocol { place: place.to_owned(), reason }
+    move |reason| crate::error::protocol(place, reason)
 }
 
 /// The text of the protocol's file at `path`; `names` are those that the program has of its own.
@@ -88,7 +88,10 @@ pub(crate) fn read_file<'n>(
     bounded::read_text(path.as_ref(), MAX_PROTOCOL_BYTES).map_err(|error| match error {
         MeasureError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
             let name = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
-            MeasureError::NoProtocolFile { place: path.to_owned(), known: known_names(&name, names) }
+            failure!(Missing: "{path}: cannot read: there is no such file; a name that ends in `.toml` is \
+                the path of a file, protocols of this program are named without it: {}",
+                known_names(&name, names))
+            .into()
         }
         other => other,
     })

@@ -143,10 +143,10 @@ impl Networks for Published {
             (PREFIX, PrefixAs::Text) => TextPrefix::Text,
             (PREFIX, PrefixAs::Tokens) => TextPrefix::Ids,
             (other, _) => {
-                return Err(MeasureError::Protocol {
-                    place: "[clip-score]".to_owned(),
-                    reason: format!("prefix `{other}`; texts begin with nothing or with `{PREFIX}`"),
-                });
+                return Err(crate::error::protocol(
+                    "[clip-score]",
+                    format!("prefix `{other}`; texts begin with nothing or with `{PREFIX}`"),
+                ));
             }
         };
         let weights = self.weights_of(network)?;
@@ -172,7 +172,7 @@ fn known(rule: &NetworkRule) -> Result<NetworkName, MeasureError> {
             "`{}` scores images with their prompts and makes no features; measure it by `specimen {}`",
             rule.name, rule.name
         );
-        return Err(MeasureError::Protocol { place: "[network] name".to_owned(), reason });
+        return Err(crate::error::protocol("[network] name", reason));
     }
     named_one("[network] name", &rule.name, &NetworkName::ALL, NetworkName::name)
 }
@@ -187,7 +187,7 @@ fn named_one<T: Copy>(
     all.iter().copied().find(|&one| name_of(one) == name).ok_or_else(|| {
         let known: Vec<&str> = all.iter().copied().map(name_of).collect();
         let reason = format!("unknown network `{name}`, expected one of {}", known.join(", "));
-        MeasureError::Protocol { place: place.to_owned(), reason }
+        crate::error::protocol(place, reason)
     })
 }
 

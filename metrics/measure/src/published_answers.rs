@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use specimen_catalog::entry::Known;
 use specimen_extract::weights_lookup::LookupError;
+use specimen_foundation::failure;
 use specimen_pixels::Image;
 
 use crate::bounded;
@@ -177,22 +178,23 @@ pub fn read(path: &Path) -> Result<Vec<Answer>, MeasureError> {
 }
 
 fn parse(place: &str, text: &str) -> Result<Vec<Answer>, MeasureError> {
-    let fault = |(place, reason): (String, String)| MeasureError::Answers { place, reason };
+    let fault = |(place, reason): (String, String)| failure!(Spec: "values {place}: {reason}");
     let Wire { schema, answer: answers } = parse_toml(place, text).map_err(fault)?;
     let fault = |reason: String| fault((place.to_owned(), reason));
     if schema != 1 {
-        return Err(fault(format!("schema = {schema}; this program reads schema 1")));
+        return Err(fault(format!("schema = {schema}; this program reads schema 1")).into());
     }
     for Answer { protocol, of, tolerance, values, .. } in &answers {
         let expected = of.n_values();
         if let Some(found) = values.get().map(Vec::len).filter(|&found| found != expected) {
-            return Err(fault(format!("`{protocol}` has {found} values, expected {expected}")));
+            return Err(fault(format!("`{protocol}` has {found} values, expected {expected}")).into());
         }
         let is_finite = values.get().is_none_or(|values| values.iter().all(|value| value.is_finite()));
         if !is_finite || !tolerance.is_finite() || *tolerance <= 0.0 {
             return Err(fault(format!(
                 "`{protocol}`: values are finite numbers, and a tolerance is above 0"
-            )));
+            ))
+            .into());
         }
     }
     Ok(answers)

@@ -7,7 +7,7 @@
 //! [`verdicts`] what a run means compared with something else.
 
 mod drawing;
-mod error;
+pub mod error;
 mod figures;
 mod images;
 mod page;

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use specimen_foundation::fail;
 use specimen_record::{DiagnosticFile, RunDir, Summary, read_document, write_atomic};
 
 use crate::{
@@ -162,7 +163,7 @@ pub fn grid(run: &RunDir, n_prompts: usize) -> Result<Outcome, ReportError> {
 fn read_summary(run: &RunDir) -> Result<Summary, ReportError> {
     let path = run.summary();
     if !path.exists() {
-        return Err(ReportError::NoSummary { path });
+        return Err(crate::error::no_summary(&path));
     }
     Ok(read_document(&path)?)
 }
@@ -296,7 +297,7 @@ fn skip(paths: &[PathBuf], why: &str) -> Result<Outcome, ReportError> {
 fn remove(path: &Path) -> Result<(), ReportError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(ReportError::Stale { path: path.to_owned(), source: error })
+            fail!(Environment: "{}: cannot remove the figure of an earlier report: {error}", path.display())
         }
         _ => Ok(()),
     }

@@ -69,13 +69,13 @@ pub fn convert(
 ) -> Result<Report, ConvertError> {
     let Options { recipe, dtype, key, inert, ref limits } = *options;
     if let Some(dtype) = dtype.filter(|dtype| !dtype.is_float()) {
-        return Err(ConvertError::Tensor {
-            path: from.to_owned(),
-            name: "every float".to_owned(),
-            expected: "a cast to F16, BF16, F32 or F64".to_owned(),
-            found: dtype.to_string(),
-            remedy: "choose one of these".to_owned(),
-        });
+        return Err(crate::error::tensor(
+            from,
+            "every float",
+            "a cast to F16, BF16, F32 or F64",
+            dtype,
+            "choose one of these",
+        ));
     }
     let source = Source::open(from, key, inert, limits)?;
     let Applied { tensors, dropped: by_recipe } = match recipe {
@@ -83,22 +83,22 @@ pub fn convert(
         None => Applied { tensors: source.tensors().clone(), dropped: Vec::new() },
     };
     if let Some(reserved) = tensors.keys().find(|name| *name == "__metadata__") {
-        return Err(ConvertError::Tensor {
-            path: from.to_owned(),
-            name: reserved.clone(),
-            expected: "a name that safetensors can hold".to_owned(),
-            found: "the one that stands for its notes".to_owned(),
-            remedy: "it is no published checkpoint: do not trust the file".to_owned(),
-        });
+        return Err(crate::error::tensor(
+            from,
+            reserved,
+            "a name that safetensors can hold",
+            "the one that stands for its notes",
+            "it is no published checkpoint: do not trust the file",
+        ));
     }
     let n_bytes = tensors.values().try_fold(0_u64, |sum, view| sum.checked_add(view.n_bytes()));
     let most = source.n_bytes().saturating_mul(limits.expansion);
     if n_bytes.is_none_or(|n_bytes| n_bytes > most) {
-        return Err(ConvertError::NoTensors {
-            path: from.to_owned(),
-            found: format!("tensors of more than {} times the bytes of the file", limits.expansion),
-            remedy: "their strides repeat a few numbers: do not trust the file".to_owned(),
-        });
+        return Err(crate::error::no_tensors(
+            from,
+            format!("tensors of more than {} times the bytes of the file", limits.expansion),
+            "their strides repeat a few numbers: do not trust the file",
+        ));
     }
     let sources = source.sha256()?;
     let written = write::write(to, &source, &tensors, dtype, &notes(&sources), progress)?;

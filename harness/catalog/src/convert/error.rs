@@ -1,31 +1,24 @@
 //! What can be wrong with a file of weights: where, what was expected, what was found, and what to do.
 
-use std::{ffi::OsStr, io, path::PathBuf};
+use std::{
+    ffi::OsStr,
+    fmt::Display,
+    io,
+    path::{Path, PathBuf},
+};
 
 use specimen_foundation::{
-    failure::{Failure, FailureKind},
+    failure,
+    failure::{Failure, FailureKind, FailureMessage},
     text::escaped,
 };
 
 /// Why a conversion did not take place. Nothing is left behind then.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
-    /// A file that cannot be opened or mapped.
-    #[error("{}: cannot read it: {source}", plain(.path))]
-    Read {
-        /// Path of the file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file that cannot be written.
-    #[error("{}: cannot write it: {source}", plain(.path))]
-    Write {
-        /// The file, or the folder it was to be in.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    /// What nobody acts on; names from a file may be in it.
+    #[error("{}", escaped(&.0.to_string()))]
+    Stated(#[from] FailureMessage),
     /// A container that is not what it should be.
     #[error("{}: byte {offset}: expected {}, found {}; {remedy}", plain(.path), plain(.expected), plain(.found))]
     Format {
@@ -56,52 +49,6 @@ pub enum ConvertError {
         /// What to do.
         remedy: Box<str>,
     },
-    /// A tensor that is not inside its storage, or cannot be written as asked.
-    #[error("{}: tensor `{}`: expected {}, found {}; {remedy}", plain(.path), plain(.name), plain(.expected), plain(.found))]
-    Tensor {
-        /// Path of the file.
-        path: PathBuf,
-        /// The tensor's name, or the key of its storage.
-        name: String,
-        /// What it should be.
-        expected: String,
-        /// What it is.
-        found: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// A file without tensors by name.
-    #[error("{}: expected tensors by name, found {}; {remedy}", plain(.path), plain(.found))]
-    NoTensors {
-        /// Path of the file.
-        path: PathBuf,
-        /// What is there instead.
-        found: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// A file that does not hold what is to be written.
-    #[error("{}: expected {}, found {}; {remedy}", plain(.path), plain(.expected), plain(.found))]
-    Lacks {
-        /// Path of the file.
-        path: PathBuf,
-        /// What is to be written.
-        expected: String,
-        /// What is there.
-        found: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// Names that do not fit the recipe.
-    #[error("{}: the recipe {recipe}: {}", plain(.path), plain(.reason))]
-    Recipe {
-        /// Path of the file.
-        path: PathBuf,
-        /// The recipe's name.
-        recipe: String,
-        /// What does not fit.
-        reason: String,
-    },
 }
 
 /// What to do about a file whose end is missing.
@@ -114,15 +61,29 @@ fn plain(text: &(impl AsRef<OsStr> + ?Sized)) -> String {
 
 impl Failure for ConvertError {
     fn kind(&self) -> Option<FailureKind> {
-        Some(match self {
-            Self::Write { .. } => FailureKind::Environment,
-            Self::Read { .. }
-            | Self::Format { .. }
-            | Self::Pickle { .. }
-            | Self::Tensor { .. }
-            | Self::NoTensors { .. }
-            | Self::Lacks { .. }
-            | Self::Recipe { .. } => FailureKind::Missing,
-        })
+        Some(if let Self::Stated(message) = self { message.kind } else { FailureKind::Missing })
     }
+}
+
+/// A file without tensors by name.
+pub(crate) fn no_tensors(path: impl AsRef<Path>, found: impl Display, remedy: impl Display) -> ConvertError {
+    failure!(Missing: "{}: expected tensors by name, found {found}; {remedy}", path.as_ref().display()).into()
+}
+
+/// A tensor that is not what it should be.
+pub(crate) fn tensor(
+    path: impl AsRef<Path>,
+    name: impl Display,
+    expected: impl Display,
+    found: impl Display,
+    remedy: impl Display,
+) -> ConvertError {
+    failure!(Missing: "{}: tensor `{name}`: expected {expected}, found {found}; {remedy}",
+        path.as_ref().display())
+    .into()
+}
+
+/// A file that cannot be read.
+pub(crate) fn read(path: impl AsRef<Path>, source: io::Error) -> ConvertError {
+    failure!(Missing: "{}: cannot read it: {source}", path.as_ref().display()).into()
 }

@@ -8,6 +8,8 @@ use std::{
 
 use serde::Deserialize;
 
+use specimen_foundation::failure;
+
 use crate::convert::{ConvertError, tensor::TensorView};
 
 /// What becomes of the tensors of a model.
@@ -76,11 +78,8 @@ impl Recipe {
         path: &Path,
         tensors: &BTreeMap<String, TensorView>,
     ) -> Result<Applied, ConvertError> {
-        let error = |reason: String| ConvertError::Recipe {
-            path: path.to_owned(),
-            recipe: self.name.clone(),
-            reason,
-        };
+        let error =
+            |reason: String| failure!(Missing: "{}: the recipe {}: {reason}", path.display(), self.name);
         let (mut made, mut dropped) = (BTreeMap::new(), Vec::new());
         let mut used = BTreeSet::new();
         for (name, view) in tensors {
@@ -97,26 +96,26 @@ impl Recipe {
                 used.insert(idx);
                 for (to, view) in rule.apply(name, view, &found).map_err(error)? {
                     if made.insert(to.clone(), view).is_some() {
-                        return Err(error(format!("`{name}` becomes `{to}`, as another tensor does")));
+                        return Err(error(format!("`{name}` becomes `{to}`, as another tensor does")).into());
                     }
                 }
             } else if self.keep.iter().any(|pattern| captures(pattern, name).is_some()) {
                 if made.insert(name.clone(), view.clone()).is_some() {
-                    return Err(error(format!("`{name}` keeps its name, which another tensor gets")));
+                    return Err(error(format!("`{name}` keeps its name, which another tensor gets")).into());
                 }
             } else {
                 let reason = format!(
                     "tensor `{name}` is none of the model's; is it the right file? {}",
                     hint(tensors)
                 );
-                return Err(error(reason));
+                return Err(error(reason).into());
             }
         }
         let lacking =
             self.rename.iter().enumerate().find(|(idx, rule)| !rule.optional && !used.contains(idx));
         if let Some((_, rule)) = lacking {
             let reason = format!("no tensor `{}`; is it the right file? {}", rule.from, hint(tensors));
-            return Err(error(reason));
+            return Err(error(reason).into());
         }
         Ok(Applied { tensors: made, dropped })
     }

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use specimen_foundation::failure;
+
 use crate::convert::{
     ConvertError, Element, Source, conversion::Progress, partial, tensor, tensor::TensorView,
 };
@@ -29,7 +31,8 @@ pub(crate) fn write(
     notes: &BTreeMap<String, String>,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Written, ConvertError> {
-    let error = |source: std::io::Error| ConvertError::Write { path: path.to_owned(), source };
+    let error =
+        |source: std::io::Error| failure!(Environment: "{}: cannot write it: {source}", path.display());
     let element = |view: &TensorView| match dtype {
         Some(to) if view.element().is_float() => to,
         _ => view.element(),

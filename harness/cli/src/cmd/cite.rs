@@ -12,13 +12,12 @@ use specimen_experiments::{
     parse::SpecText,
     spec::Spec,
 };
-use specimen_foundation::names::nearest;
+use specimen_foundation::{fail, names::nearest};
 use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_record::{Manifest, RunDir, read_document};
 
 use crate::{
     console::{Console, answer, answer_json},
-    exit::CliError,
     seal_check::refuse_rehearsal,
     shared_args::Format,
 };
@@ -85,7 +84,7 @@ fn spec_of(what: &Path) -> anyhow::Result<Spec> {
         let why = format!(
             "no run is in this folder and no spec has this name; {near}`specimen specs list` names the specs"
         );
-        return Err(CliError::Usage(format!("{name}: {why}")).into());
+        fail!(Usage: "{name}: {why}");
     }
     Ok(SpecText::read(what)?.resolve()?)
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, builder::PossibleValuesParser};
+use specimen_foundation::{failure, failure::FailureMessage};
 use specimen_record::{Mix, Part, RunDir};
 use specimen_report::verdicts::{
     compare::{
@@ -14,7 +15,6 @@ use specimen_report::verdicts::{
 
 use crate::{
     console::Console,
-    exit::CliError,
     seal_check::{SealArgs, Unverified},
     shared_args::Format,
     table_width::table_width,
@@ -74,10 +74,10 @@ pub(crate) fn compare(args: &CompareArgs, console: &Console) -> anyhow::Result<(
     let (a, b) = (RunValues::read(&RunDir::open(&args.a)?)?, RunValues::read(&RunDir::open(&args.b)?)?);
     let cells = args.cell.iter().map(|pair| {
         let named = cell_pair(pair, &a.summary, &b.summary);
-        named.map_err(|why| CliError::Usage(format!("--cell {pair}: {why}")))
+        named.map_err(|why| failure!(Usage: "--cell {pair}: {why}"))
     });
     let options = Options {
-        cells: cells.collect::<Result<_, CliError>>()?,
+        cells: cells.collect::<Result<_, FailureMessage>>()?,
         mix: args.mix.iter().filter_map(|name| Mix::named(name)).collect(),
     };
     let found = compare_values(&a, &b, &options)?;

@@ -6,18 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use specimen_catalog::{
-    ENTRIES,
-    convert::{Element, Limits, Options, Recipe, Report},
-    entry,
+    ENTRIES, convert::Element, convert::Limits, convert::Options, convert::Recipe, convert::Report, entry,
     hub::HubError,
 };
-use specimen_foundation::text::{counted, escaped};
-use specimen_measure::error::MeasureError;
+use specimen_foundation::{fail, failure, text::counted, text::escaped};
 
 use crate::{
     cmd::{byte_progress::ByteProgress, overwrite::check_absent},
     console::{Console, answer, answer_json},
-    exit::CliError,
     shared_args::Format,
 };
 
@@ -91,8 +87,8 @@ pub(crate) fn convert(args: &ConvertArgs, console: &Console) -> anyhow::Result<(
         Cast::F64 => Element::F64,
     });
     if let Some("npz" | "npy") = args.output.extension().and_then(|extension| extension.to_str()) {
-        let by_python = MeasureError::NotConverted { path: args.input.clone() };
-        return Err(CliError::Usage(by_python.to_string()).into());
+        let by_python = specimen_measure::error::not_converted(&args.input);
+        fail!(Usage: "{by_python}");
     }
     let recipe = args.model.as_deref().map(recipe).transpose()?;
     let key = args.key.as_deref();
@@ -139,9 +135,7 @@ fn recipe(name: &str) -> anyhow::Result<&'static Recipe> {
     let with_table = || ENTRIES.iter().filter(|known| known.convert.is_some());
     Ok(found.ok_or_else(|| {
         let known = with_table().map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ");
-        CliError::Usage(format!(
-            "model `{name}` has no table of names; leave --model out, or use one of {known}"
-        ))
+        failure!(Usage: "model `{name}` has no table of names; leave --model out, or use one of {known}")
     })?)
 }
 

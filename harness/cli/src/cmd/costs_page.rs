@@ -8,9 +8,9 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use specimen_foundation::text::counted;
+use specimen_foundation::{fail, text::counted};
 use specimen_record::{summary::cost_table::CostTable, write_atomic};
-use specimen_report::table::{Block, Column, Entry, Table, markdown_page};
+use specimen_report::{table::Block, table::Column, table::Entry, table::Table, table::markdown_page};
 use specimen_runner::images::load::device_of;
 
 use crate::{
@@ -19,7 +19,6 @@ use crate::{
         generate::{ModelArgs, cell_of},
     },
     console::{Console, answer, answer_json, message_of},
-    exit::CliError,
     provenance::{VERSION, argv},
     shared_args::Format,
     table_width::table_width,
@@ -30,7 +29,7 @@ pub(crate) fn costs_of_several(args: &CostsArgs, console: &Console) -> anyhow::R
     let models: Vec<&str> = args.model.model.split(',').collect();
     let Some(folder) = &args.out else {
         let why = "--model: several models need a folder for their tables and the page: --out DIR";
-        return Err(CliError::Usage(why.to_owned()).into());
+        fail!(Usage: "{why}");
     };
     for model in &models {
         cell_of(&ModelArgs { model: (*model).to_owned(), ..args.model.clone() }, "ar")?;
@@ -50,7 +49,7 @@ pub(crate) fn costs_of_several(args: &CostsArgs, console: &Console) -> anyhow::R
         }
     }
     let Some(first) = tables.first() else {
-        return Err(CliError::Environment("no model was timed; the reasons are above".to_owned()).into());
+        fail!(Environment: "no model was timed; the reasons are above");
     };
     let mut blocks = vec![
         Block::Heading(1, format!("Forwards of {} on {}", counted(tables.len(), "model"), first.machine)),

@@ -15,11 +15,10 @@ use specimen_datasets::{
     data_root::DataRoot,
     manifest::{DataItem, ITEMS, Status},
 };
-use specimen_foundation::{folders::DATA_VARIABLE, names::suggestion};
+use specimen_foundation::{failure, failure::FailureMessage, folders::DATA_VARIABLE, names::suggestion};
 
 use crate::{
     console::{Console, answer, answer_json},
-    exit::CliError,
     requirements,
     shared_args::Format,
     spec_args::data_root,
@@ -181,12 +180,9 @@ fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
         _ => false,
     };
     let bad: Vec<&str> = lines.iter().filter(is_bad).map(|line| line.key).collect();
-    let bad = (!bad.is_empty()).then(|| {
-        CliError::Missing(format!(
-            "not as published: {}; stdout lists what to fetch for each",
-            bad.join(", ")
-        ))
-    });
+    let bad = (!bad.is_empty()).then(
+        || failure!(Missing: "not as published: {}; stdout lists what to fetch for each", bad.join(", ")),
+    );
     match console.format() {
         Format::Json => answer_json(&VerifyAnswer { schema: 1, items: lines })?,
         Format::Human => answer(&lines.iter().map(human_item).collect::<Vec<_>>().join("\n"))?,
@@ -195,11 +191,11 @@ fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
 }
 
 /// The items with these keys.
-fn wanted(keys: &[&String]) -> Result<Vec<&'static DataItem>, CliError> {
+fn wanted(keys: &[&String]) -> Result<Vec<&'static DataItem>, FailureMessage> {
     let item = |key: &&String| {
         let known = ITEMS.iter().map(|item| item.key.as_str());
         let known = known.chain(entry::published().map(|entry| entry.name.as_str()));
-        let unknown = || CliError::Usage(format!("unknown key `{key}`, {}", suggestion(key, known)));
+        let unknown = || failure!(Usage: "unknown key `{key}`, {}", suggestion(key, known));
         ITEMS.iter().find(|item| item.key == **key).ok_or_else(unknown)
     };
     keys.iter().map(item).collect()

@@ -7,7 +7,7 @@ use specimen_datasets::scenes::Scene;
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::spec::{Dtype, ModelSpec};
 use specimen_extract::scene_features::SceneFeatures;
-use specimen_foundation::{folders::DATA_VARIABLE, processor};
+use specimen_foundation::{failure, folders::DATA_VARIABLE, processor};
 use specimen_measure::{
     known_answers::{known_answers, wrong_pixels},
     network::FeatureNetwork,
@@ -34,7 +34,6 @@ use crate::{
         lossless::{LosslessArgs, lossless},
     },
     console::{Console, answer, answer_json, message_of},
-    exit::CliError,
     shared_args::Format,
     spec_args::data_root,
 };
@@ -103,14 +102,9 @@ pub(crate) fn doctor(args: &DoctorArgs, console: &Console) -> anyhow::Result<()>
     checks.extend([metric_answers(), protocol_pixels(), pillow(), jpeg()]);
     let failed: Vec<&str> =
         checks.iter().filter(|check| check.status == Status::Failed).map(|check| check.name).collect();
-    let error = (!failed.is_empty()).then(|| {
-        CliError::Environment(format!(
-            "{} of {} checks failed: {}",
-            failed.len(),
-            checks.len(),
-            failed.join(", ")
-        ))
-    });
+    let error = (!failed.is_empty()).then(
+        || failure!(Environment: "{} of {} checks failed: {}", failed.len(), checks.len(), failed.join(", ")),
+    );
     match console.format() {
         Format::Json => answer_json(&DoctorAnswer { schema: 1, healthy: error.is_none(), checks })?,
         Format::Human => answer(&human(&checks))?,

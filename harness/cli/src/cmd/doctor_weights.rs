@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_foundation::text::counted;
+use specimen_foundation::{fail, text::counted};
 use specimen_measure::published_answers::{Answer, Checked, Difference, Of, Verdict, built_in, check, read};
 
 use crate::{
     console::{Console, answer, answer_json},
-    exit::CliError,
     shared_args::Format,
     spec_args::data_root,
 };
@@ -108,7 +107,7 @@ pub(crate) fn weights_checked(args: &WeightsArgs, console: &Console) -> anyhow::
         let known: Vec<&str> = answers.iter().map(|answer| answer.protocol.as_str()).collect();
         let part = args.network.as_deref().unwrap_or_default();
         let why = format!("--network: nothing has `{part}` in its name; protocols: {}", known.join(", "));
-        return Err(CliError::Usage(why).into());
+        fail!(Usage: "{why}");
     }
     let n = |status: Status| lines.iter().filter(|line| line.status == status).count();
     let (n_off, n_refused) = (n(Status::Off), n(Status::Refused));
@@ -140,7 +139,7 @@ pub(crate) fn weights_checked(args: &WeightsArgs, console: &Console) -> anyhow::
     });
     let wrong: Vec<String> = wrong.collect();
     if !wrong.is_empty() {
-        return Err(CliError::Mismatch(wrong.join("; ")).into());
+        fail!(Mismatch: "{}", wrong.join("; "));
     }
     if n_compared == 0 {
         let why = format!(
@@ -148,7 +147,7 @@ pub(crate) fn weights_checked(args: &WeightsArgs, console: &Console) -> anyhow::
              reference",
             all.n_not_checked, all.n_not_converted, all.n_to_fill
         );
-        return Err(CliError::Missing(why).into());
+        fail!(Missing: "{why}");
     }
     Ok(())
 }

@@ -7,21 +7,18 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
+use specimen_foundation::{fail, failure, failure::FailureMessage};
 use specimen_record::{Manifest, Part, RunDir, Summary, WeightsDigest, read_document};
-use specimen_report::{
-    ReportError,
-    verdicts::gate::{
-        baseline::Baseline,
-        check::{Gate, check},
-        rules::Rules,
-        show::{refused_junit, refused_markdown},
-        starter::starter_rules,
-    },
+use specimen_report::verdicts::gate::{
+    baseline::Baseline,
+    check::{Gate, check},
+    rules::Rules,
+    show::{refused_junit, refused_markdown},
+    starter::starter_rules,
 };
 
 use crate::{
     console::Console,
-    exit::CliError,
     seal_check::{SealArgs, Unverified},
     shared_args::Format,
     table_width::table_width,
@@ -85,18 +82,15 @@ pub(crate) fn gate(args: &GateArgs, console: &Console) -> anyhow::Result<()> {
     }
     match found.passed {
         true => Ok(()),
-        false => Err(CliError::Mismatch(format!("the gate is not passed: {}", found.failures())).into()),
+        false => Err(failure!(Mismatch: "the gate is not passed: {}", found.failures()).into()),
     }
 }
 
 /// The result of the rules for the run and its reruns.
 fn judged(args: &GateArgs, console: &Console) -> anyhow::Result<(Gate, Unverified)> {
     if !args.baseline.exists() {
-        return Err(CliError::Missing(format!(
-            "{}: there is no baseline yet; make this run the first with --update-baseline --reason TEXT",
-            args.baseline.display()
-        ))
-        .into());
+        fail!(Missing: "{}: there is no baseline yet; make this run the first with --update-baseline \
+            --reason TEXT", args.baseline.display());
     }
     let baseline = Baseline::read(&args.baseline)?;
     let path = rules_of(args);
@@ -108,7 +102,7 @@ fn judged(args: &GateArgs, console: &Console) -> anyhow::Result<(Gate, Unverifie
                 "; name a file with --rules, or write rules to begin with: --update-baseline --reason TEXT"
             }
         };
-        return Err(CliError::Missing(format!("{}: there are no rules{from}", path.display())).into());
+        fail!(Missing: "{}: there are no rules{from}", path.display());
     }
     let rules = Rules::read(&path)?;
     let folders = || std::iter::once(&args.run).chain(&args.reruns);
@@ -138,7 +132,7 @@ fn checked(
             check_same_files(&args.run, &folder)?;
             runs.push(summary_of(&folder)?);
         }
-        return Ok(check(rules, baseline, runs, args.runner.as_deref())?);
+        return check(rules, baseline, runs, args.runner.as_deref());
     }
     console.detail(format!("{} runs, {} rules", runs.len(), rules.rules.len()));
     Ok(found)
@@ -148,10 +142,8 @@ fn renew(args: &GateArgs, reason: &str, console: &Console) -> anyhow::Result<()>
     let former = args.baseline.exists().then(|| Baseline::read(&args.baseline)).transpose()?;
     if former.as_ref().is_some_and(|former| former.history.is_empty()) {
         let path = args.baseline.display();
-        return Err(CliError::Usage(format!(
-            "--baseline: {path} is the summary of a run and stays so; name a new file for the baseline"
-        ))
-        .into());
+        fail!(Usage: "--baseline: {path} is the summary of a run and stays so; name a new file for the \
+            baseline");
     }
     let run = RunDir::open(&args.run)?;
     let unverified = Unverified::check([&args.run], Part::Summary, &args.seal, console)?;
@@ -203,12 +195,12 @@ fn rules_beside(baseline: &Path) -> PathBuf {
 }
 
 /// Refuses a folder that is named twice: a run confirms nothing of itself.
-fn refuse_twice<'p>(folders: impl Iterator<Item = &'p PathBuf>) -> Result<(), CliError> {
+fn refuse_twice<'p>(folders: impl Iterator<Item = &'p PathBuf>) -> Result<(), FailureMessage> {
     let mut known = BTreeSet::new();
     for folder in folders {
         if !known.insert(folder.canonicalize().unwrap_or_else(|_| folder.clone())) {
             let why = format!("{}: named twice; a rerun is another run of the same spec", folder.display());
-            return Err(CliError::Usage(why));
+            fail!(Usage: "{why}");
         }
     }
     Ok(())
@@ -221,13 +213,9 @@ fn check_same_files(run: &Path, rerun: &Path) -> anyhow::Result<()> {
     };
     match other_file(&files(run)?, &files(rerun)?) {
         None => Ok(()),
-        Some(WeightsDigest { name, file, .. }) => Err(CliError::Mismatch(format!(
-            "{}: {name} ({file}) has other content than that of {}: a rerun confirms nothing of other files; restore the \
-             file and remove the rerun, or make a new run",
-            rerun.display(),
-            run.display()
-        ))
-        .into()),
+        Some(WeightsDigest { name, file, .. }) => fail!(Mismatch: "{}: {name} ({file}) has other content \
+            than that of {}: a rerun confirms nothing of other files; restore the file and remove the rerun, \
+            or make a new run", rerun.display(), run.display()),
     }
 }
 
@@ -246,7 +234,7 @@ pub(crate) fn other_file<'f>(
 fn summary_of(folder: &Path) -> anyhow::Result<Summary> {
     let path = RunDir::open(folder)?.summary();
     if !path.exists() {
-        return Err(ReportError::NoSummary { path }.into());
+        return Err(specimen_report::error::no_summary(&path).into());
     }
     Ok(read_document(&path)?)
 }

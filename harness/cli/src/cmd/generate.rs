@@ -6,8 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use specimen_experiments::{bundled::bundled, error::SpecError, names, parse::SpecText, spec::Cell};
 use specimen_foundation::{
-    names::{known_names, nearest},
-    text::counted,
+    fail, failure, failure::FailureMessage, names::known_names, names::nearest, text::counted,
 };
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::Phases;
@@ -19,7 +18,6 @@ use specimen_runner::images::{
 
 use crate::{
     console::{Console, answer, answer_json},
-    exit::CliError,
     shared_args::Format,
     spec_args::data_root,
 };
@@ -156,7 +154,7 @@ pub(crate) fn generate(args: &GenerateArgs, console: &Console) -> anyhow::Result
     if out.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("png")) {
         let reason =
             format!("--out: images are written as PNG, and `{}` does not end in .png", out.display());
-        return Err(CliError::Usage(reason).into());
+        fail!(Usage: "{reason}");
     }
     let model = Models::new(data_root()).get(&cell.model)?;
     model.warnings.iter().for_each(|what| console.warn(what));
@@ -198,34 +196,31 @@ fn cell_of_spec(path: &Path, name: Option<&str>, set: &[String]) -> anyhow::Resu
     let names = || spec.cells.iter().map(|cell| cell.name.as_str());
     let Some(name) = name else {
         let all = names().collect::<Vec<_>>().join(", ");
-        return Err(
-            CliError::Usage(format!("--spec {shown}: name one of its cells with --cell: {all}")).into()
-        );
+        fail!(Usage: "--spec {shown}: name one of its cells with --cell: {all}");
     };
     let Some(cell) = spec.cells.iter().find(|cell| cell.name == name) else {
         let known = known_names(name, names());
-        return Err(CliError::Usage(format!("--cell: {shown} has no cell `{name}`; it has {known}")).into());
+        fail!(Usage: "--cell: {shown} has no cell `{name}`; it has {known}");
     };
     if cell.is_of_another_program() {
         let why =
             format!("--cell: the images of `{name}` are another program's; `specimen run` asks it for them");
-        return Err(CliError::Usage(why).into());
+        fail!(Usage: "{why}");
     }
     Ok(cell.clone())
 }
 
 /// The cell of a model and a method.
-pub(crate) fn cell_of(args: &ModelArgs, method: &str) -> Result<Cell, CliError> {
+pub(crate) fn cell_of(args: &ModelArgs, method: &str) -> Result<Cell, FailureMessage> {
     // The cell is one of this command; whoever reads the message wrote an option.
-    let wrong =
-        |error: SpecError| CliError::Usage(error.fault.to_string().replace("cell.image.", "--method: "));
+    let wrong = |error: SpecError| failure!(Usage: "{}", error.fault.to_string().replace("cell.image.", "--method: "));
     for (option, value) in [("temperature", args.temperature), ("top-p", args.top_p)] {
         if !value.is_finite() {
-            return Err(CliError::Usage(format!("--{option}: expected a finite number, found {value}")));
+            fail!(Usage: "--{option}: expected a finite number, found {value}");
         }
     }
     if let Some(guidance) = args.guidance.filter(|guidance| !guidance.is_finite()) {
-        return Err(CliError::Usage(format!("--guidance: expected a finite number, found {guidance}")));
+        fail!(Usage: "--guidance: expected a finite number, found {guidance}");
     }
     let guidance = match (args.guidance, args.model.as_str()) {
         (Some(guidance), _) => guidance,
@@ -235,7 +230,7 @@ pub(crate) fn cell_of(args: &ModelArgs, method: &str) -> Result<Cell, CliError> 
             let reason = format!(
                 "--guidance: published settings of {model} differ, so there is no default; papers have 3 to 7.5"
             );
-            return Err(CliError::Usage(reason));
+            fail!(Usage: "{reason}");
         }
         // Reading the settings says that there is no such model.
         (None, _) => 1.0,
@@ -321,7 +316,7 @@ const NAMED: &str = "quickstart";
 
 /// What `method` says of a cell, as a spec writes it behind the cell's name: of a name or an inline table of a drafter the
 /// drafter, of a table that begins with a key of a method its contents. Empty: plain decoding.
-fn named_cell(method: &str) -> Result<String, CliError> {
+fn named_cell(method: &str) -> Result<String, FailureMessage> {
     if let Some(inner) = method.trim().strip_prefix('{') {
         let first = inner.split('=').next().unwrap_or_default().trim();
         let is_method = METHOD_KEYS.iter().any(|key| first == *key || first.starts_with(&format!("{key}.")));
@@ -337,11 +332,10 @@ fn named_cell(method: &str) -> Result<String, CliError> {
         let near = nearest(method, names.iter().map(String::as_str));
         let near = near.first().map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
         let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        CliError::Usage(format!(
-            "--method: unknown method `{method}`{near}; expected one of {names}, a drafter such as \
-             '{{ proposer = \"eagle1\", shape = \"chain\", depth = 3 }}', or a table of `drafter`, `accept` and `schedule` as \
-             in a spec; a cell of another spec is taken by `--spec SPEC --cell CELL`"
-        ))
+        failure!(Usage: "--method: unknown method `{method}`{near}; expected one of {names}, a drafter such \
+            as '{{ proposer = \"eagle1\", shape = \"chain\", depth = 3 }}', or a table of `drafter`, \
+            `accept` and `schedule` as in a spec; a cell of another spec is taken by `--spec SPEC --cell \
+            CELL`")
     })
 }
 

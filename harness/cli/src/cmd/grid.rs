@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use specimen_foundation::fail;
 use specimen_record::RunDir;
 use specimen_report::Outcome;
 
 use crate::{
     console::{Console, answer, answer_json},
-    exit::CliError,
     seal_check::refuse_rehearsal,
     shared_args::Format,
 };
@@ -37,7 +37,7 @@ pub(crate) fn grid(args: &GridArgs, console: &Console) -> anyhow::Result<()> {
     refuse_rehearsal(&run)?;
     let paths = match specimen_report::grid(&run, usize::from(args.rows))? {
         Outcome::Written(paths) => paths,
-        Outcome::Skipped(why) => return Err(CliError::Missing(format!("no grid: {why}")).into()),
+        Outcome::Skipped(why) => fail!(Missing: "no grid: {why}"),
     };
     for grid in paths {
         match console.format() {

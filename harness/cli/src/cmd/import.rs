@@ -8,7 +8,7 @@ use specimen_experiments::{
     prompts,
     spec::{DatasetSpec, Dtype, FilterOrder, ModelSpec, Sampling},
 };
-use specimen_foundation::text::counted;
+use specimen_foundation::{failure, failure::FailureMessage, text::counted};
 use specimen_record::{RunDir, UNKNOWN_DEVICE};
 use specimen_runner::{
     driver::events::DriverEvent,
@@ -19,7 +19,6 @@ use specimen_runner::{
 use crate::{
     cmd::report,
     console::Console,
-    exit::CliError,
     progress::Progress,
     provenance,
     spec_args::{data_root, default_out},
@@ -125,10 +124,10 @@ impl ImportArgs {
         Ok(Some((dataset, prompts)))
     }
 
-    fn sampling(&self) -> Result<Sampling, CliError> {
+    fn sampling(&self) -> Result<Sampling, FailureMessage> {
         let Self { temperature, top_k, top_p, guidance, .. } = *self;
         let bad = |name: &str, expected: &str, found: f64| {
-            Err(CliError::Usage(format!("--{name} is {found}, expected {expected}")))
+            Err(failure!(Usage: "--{name} is {found}, expected {expected}"))
         };
         if !(temperature.is_finite() && temperature >= 0.0) {
             return bad("temperature", "at least 0", temperature);

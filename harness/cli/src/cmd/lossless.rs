@@ -8,7 +8,7 @@ use specimen_experiments::{
     parse::SpecText,
     spec::{Dtype, ModelSpec},
 };
-use specimen_foundation::text::counted;
+use specimen_foundation::{fail, failure, text::counted};
 use specimen_runner::{
     images::load::Models,
     lossless::{
@@ -21,7 +21,6 @@ use specimen_runner::{
 
 use crate::{
     console::{Console, answer, answer_json},
-    exit::CliError,
     shared_args::Format,
     spec_args::data_root,
 };
@@ -115,16 +114,14 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
         let known: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
         let asked = args.only.as_deref().unwrap_or_default();
         let known = known.join(", ");
-        return Err(
-            CliError::Usage(format!("--only: no method has `{asked}` in its name; known: {known}")).into()
-        );
+        fail!(Usage: "--only: no method has `{asked}` in its name; known: {known}");
     };
     if args.model == On::Toy && args.graphs {
-        return Err(CliError::Usage("--graphs: the toy has no network".to_owned()).into());
+        fail!(Usage: "--graphs: the toy has no network");
     }
     if args.model == On::Toy && args.samples.is_some_and(|n| n < TOY_MIN) {
         let few = format!("--samples: a test of the toy needs at least {TOY_MIN} images");
-        return Err(CliError::Usage(few).into());
+        fail!(Usage: "{few}");
     }
     let (subject, n_images): (Box<dyn Subject>, u64) = match args.model {
         On::Toy => (Box::new(Toy::new()), TOY_IMAGES),
@@ -177,7 +174,7 @@ fn answered(
     if !found.with_verdict(Verdict::Unnoticed).is_empty() && n_images < usual {
         failed.push(format!("{n_images} images a method may be too few: without --samples it makes {usual}"));
     }
-    Err(CliError::Mismatch(failed.join("; ")).into())
+    Err(failure!(Mismatch: "{}", failed.join("; ")).into())
 }
 
 fn human(found: &Examination) -> String {

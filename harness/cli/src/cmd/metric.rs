@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum};
 use specimen_catalog::metric::{MetricCommand, Needs, Setting};
+use specimen_foundation::fail;
 use specimen_measure::{
     captions::{Captions, Choice},
     metrics::{CaptionsOf, METRICS, Metric, Outcome, Sides, metric},
@@ -19,7 +20,6 @@ use crate::{
         stats::check_out,
     },
     console::Console,
-    exit::CliError,
 };
 
 /// A metric with its arguments.
@@ -264,7 +264,7 @@ impl Captioned {
             let why = format!(
                 "{path} holds embeddings without ids and captions, so `{option}` has no meaning there"
             );
-            return Err(CliError::Usage(why).into());
+            fail!(Usage: "{why}");
         }
         self.table.check()
     }

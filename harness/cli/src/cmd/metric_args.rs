@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use specimen_foundation::folders::cache_folder;
 use specimen_foundation::text::counted;
+use specimen_foundation::{failure, folders::cache_folder};
 use specimen_measure::{
     MeasureError, Measurement,
     images::{BATCH, Event},
@@ -16,7 +16,6 @@ use specimen_measure::{
 
 use crate::{
     console::{Console, answer, answer_json},
-    exit::CliError,
     shared_args::Format,
 };
 
@@ -143,7 +142,7 @@ impl MetricArgs {
         if !left_out.is_empty() {
             failed.push(said(&left_out));
         }
-        if failed.is_empty() { Ok(()) } else { Err(CliError::Failed(failed.join("; ")).into()) }
+        if failed.is_empty() { Ok(()) } else { Err(failure!(Failed: "{}", failed.join("; ")).into()) }
     }
 }
 

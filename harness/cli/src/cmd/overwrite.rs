@@ -2,15 +2,12 @@
 
 use std::path::Path;
 
-use crate::exit::CliError;
+use specimen_foundation::{failure, failure::FailureMessage};
 
 /// Fails where something is at `path` already and `force` is not given.
-pub(crate) fn check_absent(path: &Path, force: bool) -> Result<(), CliError> {
+pub(crate) fn check_absent(path: &Path, force: bool) -> Result<(), FailureMessage> {
     if force || !path.exists() {
         return Ok(());
     }
-    Err(CliError::Usage(format!(
-        "{}: is there already; remove it, or replace it with --force",
-        path.display()
-    )))
+    Err(failure!(Usage: "{}: is there already; remove it, or replace it with --force", path.display()))
 }

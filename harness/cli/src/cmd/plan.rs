@@ -18,8 +18,7 @@ use specimen_experiments::{
     spec::{Cell, ModelSpec, Spec},
 };
 use specimen_foundation::{
-    folders::DATA_VARIABLE,
-    gpus::{NVIDIA_DRIVER, gpu_folders},
+    fail, failure::FailureMessage, folders::DATA_VARIABLE, gpus::NVIDIA_DRIVER, gpus::gpu_folders,
     text::counted,
 };
 use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
@@ -27,7 +26,6 @@ use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 use crate::{
     cmd::status::seconds_per_image,
     console::{Console, answer, answer_json},
-    exit::CliError,
     free_space, requirements,
     shared_args::Format,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
@@ -168,7 +166,7 @@ fn without_prompts(
     root: Option<&DataRoot>,
     name: &str,
     bandwidth: Option<f64>,
-) -> Result<String, CliError> {
+) -> Result<String, FailureMessage> {
     let n_prompts = prompts::published_number(&spec.dataset).unwrap_or(0);
     let mut estimate = Estimate::without_prompts(spec, n_prompts, requirements::footprint);
     estimate.time_bounds = time_bounds(spec, n_prompts, bandwidth)?;
@@ -214,7 +212,11 @@ fn positive(text: &str) -> Result<f64, String> {
 
 /// What the plan takes at the limit of memory, on a GPU that was named by its bandwidth or on those that are known. On a
 /// CPU, arithmetic counts too.
-fn time_bounds(spec: &Spec, n_prompts: usize, bandwidth: Option<f64>) -> Result<Vec<TimeBound>, CliError> {
+fn time_bounds(
+    spec: &Spec,
+    n_prompts: usize,
+    bandwidth: Option<f64>,
+) -> Result<Vec<TimeBound>, FailureMessage> {
     let devices = bandwidth.map_or_else(Bandwidth::known, |gb| vec![Bandwidth::given(gb * 1e9)]);
     let streamed = |model: &ModelSpec| {
         if model.device == "cpu" { None } else { requirements::streamed_bytes(model) }
@@ -223,7 +225,7 @@ fn time_bounds(spec: &Spec, n_prompts: usize, bandwidth: Option<f64>) -> Result<
     if bandwidth.is_some() && bounds.is_empty() && n_prompts > 0 {
         let reason =
             "--bandwidth has no effect: a model runs on a CPU, or the bytes that it reads are unknown";
-        return Err(CliError::Usage(reason.to_owned()));
+        fail!(Usage: "{reason}");
     }
     Ok(bounds)
 }

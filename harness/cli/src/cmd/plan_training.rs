@@ -3,13 +3,13 @@
 use serde::Serialize;
 use specimen_datasets::DatasetError;
 use specimen_experiments::{names::is_prompt_file, prompts};
+use specimen_foundation::fail;
 use specimen_record::free_bytes;
 use specimen_train::{head_estimate::TrainingEstimate, head_spec::HeadSpec};
 
 use super::plan::PlanArgs;
 use crate::{
     console::{Console, answer, answer_json},
-    exit::CliError,
     free_space,
     shared_args::Format,
     spec_args::data_root,
@@ -33,7 +33,7 @@ pub(crate) fn plan_training(spec: &HeadSpec, args: &PlanArgs, console: &Console)
     let overrides = [!args.spec.set.is_empty(), !args.spec.sweep.is_empty(), args.spec.limit.is_some()];
     if overrides.contains(&true) || args.items || args.probe || args.bandwidth.is_some() {
         let why = "a training specification is planned as it is written; leave the other options out";
-        return Err(CliError::Usage(why.to_owned()).into());
+        fail!(Usage: "{why}");
     }
     let root = data_root();
     let (n_prompts, missing) = match (prompts::open(&spec.dataset, root.as_ref()), spec.dataset.limit) {

@@ -20,7 +20,7 @@ use specimen_experiments::{
     prompts,
     spec::{Cell, DatasetSpec, Spec},
 };
-use specimen_foundation::{failure::FailureKind, text::counted};
+use specimen_foundation::{fail, failure::FailureKind, failure::FailureMessage, text::counted};
 use specimen_record::{Manifest, Record, RunDir, Status, free_bytes, read_document, read_rows};
 use specimen_report::verdicts::reproduce::decidable::{Outlook, prospects};
 use specimen_runner::{
@@ -37,7 +37,7 @@ use self::stand_ins::StandIn;
 use crate::{
     cmd::rerun,
     console::{Console, answer, answer_json, message_of},
-    exit::{CliError, kind_of},
+    exit::kind_of,
     free_space, requirements,
     shared_args::Format,
     spec_args::{SpecArgs, data_root, default_out},
@@ -85,16 +85,13 @@ enum Kind {
     Undecidable,
 }
 
-/// The error with these words.
-type ErrorOf = fn(String) -> CliError;
-
-/// The kinds in their order: as the list names each, and the error that it is.
-const KINDS: [(&str, ErrorOf); 5] = [
-    ("refused", CliError::Spec),
-    ("missing", CliError::Missing),
-    ("failed", CliError::Failed),
-    ("too little", CliError::Environment),
-    ("undecidable", CliError::Mismatch),
+/// The kinds in their order: as the list names each, and that of its failure.
+const KINDS: [(&str, FailureKind); 5] = [
+    ("refused", FailureKind::Spec),
+    ("missing", FailureKind::Missing),
+    ("failed", FailureKind::Failed),
+    ("too little", FailureKind::Environment),
+    ("undecidable", FailureKind::Mismatch),
 ];
 
 /// Something that would have stopped the run, or left a question of it open.
@@ -198,12 +195,8 @@ impl Rehearsal<'_> {
     fn accepted(&mut self, mut spec: Spec, set: &PromptSet) -> anyhow::Result<Spec> {
         while let Err(error) = Plan::new(spec.clone(), set) {
             let cell = match &error {
-                PlanError::Lacking { cell, .. }
-                | PlanError::Coupled { cell }
-                | PlanError::Batch { cell, .. }
-                | PlanError::Head { cell, .. }
-                | PlanError::NoSuchBaseline { cell, .. } => cell.clone(),
-                PlanError::OtherDataset { .. } | PlanError::TooManyItems { .. } => return Err(error.into()),
+                PlanError::Lacking { cell, .. } | PlanError::Cell { cell, .. } => cell.clone(),
+                PlanError::Whole(_) => return Err(error.into()),
             };
             let said = error.to_string();
             let why = said.strip_prefix(&format!("cell `{cell}`: ")).unwrap_or(&said);
@@ -281,7 +274,7 @@ impl Rehearsal<'_> {
             let manifest = RunDir::open(&folder).and_then(of_rehearsal);
             if !manifest.is_ok_and(|manifest| manifest.is_rehearsal()) {
                 let why = format!("{}: it is there and no rehearsal; choose another --out", folder.display());
-                return Err(CliError::Usage(why).into());
+                fail!(Usage: "{why}");
             }
             fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
         }
@@ -370,14 +363,14 @@ fn list(findings: &[Finding]) -> String {
 }
 
 /// The findings as an error of the first kind among them, in the order of [`Kind`]; `Ok` where there are none.
-fn checked(findings: &[Finding]) -> Result<(), CliError> {
+fn checked(findings: &[Finding]) -> Result<(), FailureMessage> {
     let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
     findings.iter().for_each(|finding| *counts.entry(finding.kind).or_default() += 1);
     let Some(&first) = counts.keys().next() else { return Ok(()) };
     let of_kind = |(kind, n): (&Kind, &usize)| format!("{n} {}", KINDS[*kind as usize].0);
     let counts: Vec<String> = counts.iter().map(of_kind).collect();
-    let said = format!("{}: {}", counted(findings.len(), "finding"), counts.join(", "));
-    Err(KINDS[first as usize].1(said))
+    let text = format!("{}: {}", counted(findings.len(), "finding"), counts.join(", "));
+    Err(FailureMessage { kind: KINDS[first as usize].1, text })
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
-use specimen_record::summary::{cost_table::CostTable, projection::project};
+use specimen_foundation::{fail, failure};
 use specimen_record::{Part, RunDir, Summary, read_document, sweep_unfinished};
+use specimen_record::{summary::cost_table::CostTable, summary::projection::project};
 use specimen_report::{
     Options, Outcome, PromptFact, Quality, ReportError, Style, breakdown_tables, draw, n_drawn, table::Table,
     table_of,
@@ -13,7 +14,6 @@ use specimen_report::{
 
 use crate::{
     console::Console,
-    exit::CliError,
     prompt_facts::{FACTS, facts_of},
     seal_check::{SealArgs, Unverified},
     shared_args::Format,
@@ -116,7 +116,7 @@ pub(crate) fn report(args: &ReportArgs, console: &Console) -> anyhow::Result<()>
     for folder in &args.runs {
         let (summary, warning) = check(&RunDir::open(folder)?, &args.look)?;
         warning.iter().for_each(|what| console.warn(format!("--costs: {what}")));
-        table_of(&summary, &args.columns).map_err(|error| CliError::Usage(format!("--columns: {error}")))?;
+        table_of(&summary, &args.columns).map_err(|error| failure!(Usage: "--columns: {error}"))?;
     }
     if !args.figures.names.is_empty() {
         return draw_figures(args, &unverified, console);
@@ -145,7 +145,7 @@ fn draw_figures(args: &ReportArgs, unverified: &Unverified, console: &Console) -
     let FigureArgs { names, width, no_title, out } = &args.figures;
     if out.is_some() && args.runs.len() > 1 {
         let reason = "--out takes the figures of one run: those of two have the same names";
-        return Err(CliError::Usage(reason.to_owned()).into());
+        fail!(Usage: "{reason}");
     }
     let style = Style { width_mm: *width, is_titled: !no_title };
     let mut paths = Vec::new();
@@ -156,14 +156,14 @@ fn draw_figures(args: &ReportArgs, unverified: &Unverified, console: &Console) -
         let facts = facts(folder, &args.by)?;
         let drawn = draw(&run, &summary, &out, names, (&quality(&summary, &args.look), &facts), &style);
         let drawn = drawn.map_err(|error| match error {
-            ReportError::NoFigure { .. } => CliError::Usage(format!("--figure: {error}")).into(),
+            ReportError::NoFigure { .. } => failure!(Usage: "--figure: {error}").into(),
             other => anyhow::Error::from(other),
         })?;
         for (name, outcome) in drawn {
             match outcome {
                 Outcome::Written(files) => paths.extend(files),
                 Outcome::Skipped(why) => {
-                    return Err(CliError::Missing(format!("no {name} figure: {why}")).into());
+                    fail!(Missing: "no {name} figure: {why}");
                 }
             }
         }
@@ -267,7 +267,7 @@ fn write_with(
 fn check(run: &RunDir, look: &Look) -> anyhow::Result<(Summary, Option<String>)> {
     let path = run.summary();
     if !path.exists() {
-        return Err(ReportError::NoSummary { path }.into());
+        return Err(specimen_report::error::no_summary(&path).into());
     }
     let mut summary: Summary = read_document(&path)?;
     let warning = match &look.costs {
@@ -277,7 +277,7 @@ fn check(run: &RunDir, look: &Look) -> anyhow::Result<(Summary, Option<String>)>
     if let Some(metric) = &look.quality {
         let chosen = quality(&summary, look);
         n_drawn(&summary, &chosen)
-            .map_err(|why| CliError::Usage(format!("--quality {metric}: {}: {why}", run.root().display())))?;
+            .map_err(|why| failure!(Usage: "--quality {metric}: {}: {why}", run.root().display()))?;
     }
     Ok((summary, warning))
 }

@@ -10,6 +10,7 @@ use std::{
 use clap::Args;
 use serde_json::json;
 use specimen_experiments::parse::SpecText;
+use specimen_foundation::fail;
 use specimen_record::{Part, RunDir, write_atomic};
 use specimen_report::{
     table::{Block, Column, Table, html_page},
@@ -25,7 +26,6 @@ use specimen_report::{
 use crate::{
     cmd::compare::Layout,
     console::{Console, answer, answer_json},
-    exit::CliError,
     seal_check::{SealArgs, Unverified},
     shared_args::Format,
 };
@@ -155,7 +155,7 @@ fn tables(args: &ReproduceArgs, asked: &str) -> anyhow::Result<Vec<(Paper, Paper
     let papers = if name == ALL { Paper::all()? } else { vec![Paper::named(name)?] };
     if args.run.is_some() && table.is_none() {
         let first = format!("{}:{}", papers[0].id, papers[0].tables[0].id);
-        return Err(CliError::Usage(format!("--run is a run of one table; name it, as in {first}")).into());
+        fail!(Usage: "--run is a run of one table; name it, as in {first}");
     }
     let mut tables = Vec::new();
     for paper in papers {
@@ -172,7 +172,7 @@ fn tables(args: &ReproduceArgs, asked: &str) -> anyhow::Result<Vec<(Paper, Paper
             "no table of `{asked}` has a spec for the model `{}`; `specimen reproduce` lists them",
             args.model
         );
-        return Err(CliError::Usage(why).into());
+        fail!(Usage: "{why}");
     }
     Ok(tables)
 }

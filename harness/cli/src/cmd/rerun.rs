@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use specimen_experiments::spec::Spec;
+use specimen_foundation::fail;
 use specimen_record::{Manifest, RunDir, read_document};
 use specimen_runner::plan::stored_plan::plan_of;
 use specimen_runner::{
@@ -19,7 +20,6 @@ use crate::{
         run::{is_finished, left, n_cores, to_make},
     },
     console::Console,
-    exit::CliError,
     progress::Progress,
     provenance,
     spec_args::data_root,
@@ -34,13 +34,8 @@ pub(crate) fn rerun(folder: &Path, number: usize, console: &Console) -> anyhow::
     })?;
     // A rerun of another script confirms nothing, so it is not made.
     if let Some(file) = other_file(&manifest.weights, &files_of(&spec)?) {
-        return Err(CliError::Mismatch(format!(
-            "{} has other content than it had for {}: a rerun confirms nothing of other files; restore the file, or make a \
-             new run",
-            file.name,
-            folder.display()
-        ))
-        .into());
+        fail!(Mismatch: "{} has other content than it had for {}: a rerun confirms nothing of other files; \
+            restore the file, or make a new run", file.name, folder.display());
     }
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     run(spec, &folder.with_file_name(format!("{name}.rerun-{number}")), console)

@@ -7,12 +7,8 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
-use specimen_experiments::{
-    expect::{Expectation, Tolerance},
-    plan::Plan,
-    slurm::SlurmSpec,
-};
-use specimen_foundation::text::counted;
+use specimen_experiments::{expect::Expectation, expect::Tolerance, plan::Plan, slurm::SlurmSpec};
+use specimen_foundation::{fail, failure, failure::FailureMessage, text::counted};
 use specimen_record::{
     CellProgress, CellSummary, Manifest, Part, Record, RecordError, RunDir, Summary, free_bytes,
     read_document, read_rows, run_progress, seal_complaints, verify_plan,
@@ -32,7 +28,6 @@ use specimen_runner::{
 use crate::{
     cmd::report,
     console::Console,
-    exit::CliError,
     free_space,
     progress::Progress,
     provenance, requirements,
@@ -157,12 +152,12 @@ fn name_logs(run: &RunDir, console: &Console) -> anyhow::Result<()> {
 }
 
 /// Refuses arguments that do nothing, and warns of a full disk and of times that disturb each other.
-fn check(args: &RunArgs, plan: &Plan, out: &Path, console: &Console) -> Result<(), CliError> {
+fn check(args: &RunArgs, plan: &Plan, out: &Path, console: &Console) -> Result<(), FailureMessage> {
     check_executor(args)?;
     let is_free = plan.spec.cells.iter().any(|cell| cell.model.device == ANY_GPU);
     if !args.gpus.is_empty() && !is_free {
         let why = "--gpus is given and no cell of the spec has device = \"cuda\"; set model.device, or leave it out";
-        return Err(CliError::Usage(why.to_owned()));
+        fail!(Usage: "{why}");
     }
     if args.timed_jobs > 1 {
         console.warn("timed cells run side by side: their times disturb each other");
@@ -175,7 +170,7 @@ fn check(args: &RunArgs, plan: &Plan, out: &Path, console: &Console) -> Result<(
 }
 
 /// Refuses arguments that the executor has no use for.
-fn check_executor(args: &RunArgs) -> Result<(), CliError> {
+fn check_executor(args: &RunArgs) -> Result<(), FailureMessage> {
     let is_slurm = args.workers.executor == ExecutorName::Slurm;
     let of_local = [
         ("--jobs", args.jobs.is_some(), "how many tasks run at a time is `throttle` in [slurm]"),
@@ -193,9 +188,7 @@ fn check_executor(args: &RunArgs) -> Result<(), CliError> {
     ];
     let (found, executor) = if is_slurm { (&of_local[..], "slurm") } else { (&of_slurm[..], "local") };
     match found.iter().find(|(_, is_given, _)| *is_given) {
-        Some((name, _, why)) => {
-            Err(CliError::Usage(format!("{name} does not go with --executor {executor}: {why}")))
-        }
+        Some((name, _, why)) => Err(failure!(Usage: "{name} does not go with --executor {executor}: {why}")),
         None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use specimen_catalog::{METRICS, metric};
 use specimen_experiments::spec::MetricSpec;
-use specimen_foundation::names::suggestion;
+use specimen_foundation::{fail, failure, failure::FailureMessage, names::suggestion};
 use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_record::RunDir;
 use specimen_runner::{
@@ -17,7 +17,6 @@ use specimen_runner::{
 use crate::{
     cmd::{report, score_cells::score_cells},
     console::Console,
-    exit::CliError,
     progress::Progress,
     seal_check::refuse_rehearsal,
     spec_args::data_root,
@@ -92,7 +91,7 @@ impl ScoreArgs {
     }
 
     /// An option that none of `metrics` takes is refused: it would change nothing.
-    fn refuse_unused(&self, metrics: &[MetricSpec]) -> Result<(), CliError> {
+    fn refuse_unused(&self, metrics: &[MetricSpec]) -> Result<(), FailureMessage> {
         let is_taken = |takes: fn(&MetricSpec) -> bool| metrics.iter().any(takes);
         let options = [
             (
@@ -125,7 +124,7 @@ impl ScoreArgs {
         else {
             return Ok(());
         };
-        Err(CliError::Usage(format!("{option} is for {what}; leave it out")))
+        Err(failure!(Usage: "{option} is for {what}; leave it out"))
     }
 
     /// The metrics that the protocols define and the arguments ask for.
@@ -141,7 +140,7 @@ impl ScoreArgs {
                 true => format!("--metric {first} needs --protocol, which defines it"),
                 false => format!("there is no metric `{first}`, {}", suggestion(first, known)),
             };
-            return Err(CliError::Usage(why).into());
+            fail!(Usage: "{why}");
         }
         let absolute = |path: &Option<PathBuf>| -> anyhow::Result<Option<String>> {
             let path = path.as_ref().map(std::path::absolute).transpose()?;
@@ -177,7 +176,7 @@ impl ScoreArgs {
                     let why = format!(
                         "{metric} under {name} compares the images with others: give --real, or leave it out with --metric"
                     );
-                    return Err(CliError::Usage(why).into());
+                    fail!(Usage: "{why}");
                 }
                 metrics.push(MetricSpec {
                     min_n: self.min_n_of(metric),
@@ -191,9 +190,7 @@ impl ScoreArgs {
         }
         if let Some(unknown) = wanted.iter().find(|wanted| !defined.contains(&wanted.as_str())) {
             let known = defined.join(", ");
-            return Err(
-                CliError::Usage(format!("no protocol given defines `{unknown}`, only {known}")).into()
-            );
+            fail!(Usage: "no protocol given defines `{unknown}`, only {known}");
         }
         self.refuse_unused(&metrics)?;
         Ok(metrics)

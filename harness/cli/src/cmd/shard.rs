@@ -5,7 +5,7 @@ use std::{io::Write, path::PathBuf, time::Duration};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use specimen_foundation::failure::FailureKind;
+use specimen_foundation::{fail, failure::FailureKind};
 use specimen_record::{ItemKey, RunDir, SCHEMA, WorkerEnd, write_document};
 use specimen_runner::{
     error::RunError,
@@ -14,11 +14,7 @@ use specimen_runner::{
     work::{shard_work::Share, worker::run_shard, worker_event::WorkerEvent},
 };
 
-use crate::{
-    console::log,
-    exit::{CliError, kind_of},
-    spec_args::data_root,
-};
+use crate::{console::log, exit::kind_of, spec_args::data_root};
 
 /// What to do with a shard.
 #[derive(Debug, Subcommand)]
@@ -70,7 +66,7 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
     let map = ShardMap { timed: args.timed_shards, untimed: args.untimed_shards };
     if args.k >= map.n_shards() {
         let n = map.n_shards();
-        return Err(CliError::Usage(format!("there is no shard {}, the run has {n}", args.k)).into());
+        fail!(Usage: "there is no shard {}, the run has {n}", args.k);
     }
     let share = Share {
         shard: args.k,

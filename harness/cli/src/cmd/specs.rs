@@ -9,11 +9,10 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use specimen_experiments::bundled::{BUNDLED, BundledSpec, SpecSummary, bundled, summaries};
-use specimen_foundation::names::nearest;
+use specimen_foundation::{fail, failure, failure::FailureMessage, names::nearest};
 
 use crate::{
     console::{Console, answer, answer_json},
-    exit::CliError,
     shared_args::Format,
 };
 
@@ -72,10 +71,7 @@ fn list(args: &ListArgs, console: &Console) -> anyhow::Result<()> {
     specs.retain(|spec| args.words.iter().all(|word| spec.mentions(word)));
     if specs.is_empty() {
         let words = args.words.join(" ");
-        return Err(CliError::Usage(format!(
-            "no spec has all of the words `{words}`; list all with `specimen specs list`"
-        ))
-        .into());
+        fail!(Usage: "no spec has all of the words `{words}`; list all with `specimen specs list`");
     }
     match console.format() {
         Format::Json => answer_json(&ListAnswer { schema: 1, specs }),
@@ -96,13 +92,13 @@ fn human(spec: &SpecSummary) -> String {
 }
 
 /// The spec of a name.
-fn found(name: &str) -> Result<&'static BundledSpec, CliError> {
+fn found(name: &str) -> Result<&'static BundledSpec, FailureMessage> {
     let name = name.trim_end_matches(".toml");
     bundled(name).ok_or_else(|| {
         let names = BUNDLED.iter().flat_map(|spec| [Some(spec.name), spec.name.rsplit('/').next()]).flatten();
         let near =
             nearest(name, names).first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        CliError::Usage(format!("no spec is named `{name}`{near} (all of them: `specimen specs list`)"))
+        failure!(Usage: "no spec is named `{name}`{near} (all of them: `specimen specs list`)")
     })
 }
 
@@ -119,7 +115,7 @@ fn copy(args: &CopyArgs, console: &Console) -> anyhow::Result<()> {
 fn write_new(file: &Path, text: &str) -> anyhow::Result<()> {
     if file.exists() {
         let why = format!("{}: is there already; name another file, or remove it", file.display());
-        return Err(CliError::Usage(why).into());
+        fail!(Usage: "{why}");
     }
     let opened = std::fs::File::create_new(file);
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use specimen_foundation::text::counted;
+use specimen_foundation::{fail, text::counted};
 use specimen_measure::{
     statistics::{collect, collect_rows, write, write_rows},
     whole_file::check_place,
@@ -15,7 +15,6 @@ use crate::{
         overwrite::check_absent,
     },
     console::Console,
-    exit::CliError,
 };
 
 /// What to write.
@@ -54,7 +53,7 @@ pub enum Kind {
 /// Writes it.
 pub(crate) fn stats(args: &StatsArgs, console: &Console) -> anyhow::Result<()> {
     if args.shared.ci {
-        return Err(CliError::Usage("`stats` has no value, so `--ci` has no meaning there".to_owned()).into());
+        fail!(Usage: "`stats` has no value, so `--ci` has no meaning there");
     }
     check_out(&args.out, args.force)?;
     let sources: Vec<&Path> = args.sources.iter().map(PathBuf::as_path).collect();
@@ -86,7 +85,7 @@ pub(crate) fn check_out(path: &Path, force: bool) -> anyhow::Result<()> {
         let path = path.display();
         let text =
             format!("{path}: statistics and features are known by the ending .npz; give the file that");
-        return Err(CliError::Usage(text).into());
+        fail!(Usage: "{text}");
     }
     check_absent(path, force)?;
     Ok(check_place(path)?)

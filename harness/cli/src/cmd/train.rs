@@ -4,18 +4,15 @@ use std::{fs, path::PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use specimen_foundation::bounded_read::read_text;
+use specimen_foundation::{bounded_read::read_text, fail, failure, failure::FailureMessage};
 use specimen_record::write_atomic;
-use specimen_report::{ReportError, training_figure};
+use specimen_report::training_figure;
 use specimen_train::{
     pipeline::{Folders, Network, train as train_network},
     spec::TrainSpec,
 };
 
-use crate::{
-    console::{Console, message_of},
-    exit::CliError,
-};
+use crate::console::{Console, message_of};
 
 /// Most bytes of a curve that is drawn.
 const MOST_BYTES_OF_A_CURVE: u64 = 64 << 20;
@@ -79,7 +76,7 @@ impl Choice {
 
 /// Trains the networks that the arguments name, or draws their curves.
 pub(crate) fn train(args: &TrainArgs, console: &Console) -> anyhow::Result<()> {
-    let spec = TrainSpec::read(&args.spec).map_err(|error| CliError::Spec(message_of(&error)))?;
+    let spec = TrainSpec::read(&args.spec).map_err(|error| failure!(Spec: "{}", message_of(&error)))?;
     let folders = match &args.weights {
         Some(folder) => {
             Folders { networks: folder.clone(), evaluator: folder.clone(), work: args.work.clone() }
@@ -104,7 +101,7 @@ pub(crate) fn train(args: &TrainArgs, console: &Console) -> anyhow::Result<()> {
 fn draw(network: Network, folders: &Folders, console: &Console) -> anyhow::Result<()> {
     let path = folders.curve_file(network);
     let csv = read_text(&path, MOST_BYTES_OF_A_CURVE)
-        .map_err(|source| ReportError::Unreadable { path: path.clone(), source })?;
+        .map_err(|source| specimen_report::error::unreadable(&path, source))?;
     let figure = training_figure(network.name(), &path, &csv)?;
     // The picture in pixels is large and can be drawn again: it is not stored with the weights.
     let (svg, png) = (path.with_extension("svg"), folders.work.join(format!("{}.png", network.name())));
@@ -117,7 +114,7 @@ fn draw(network: Network, folders: &Folders, console: &Console) -> anyhow::Resul
 }
 
 /// The folders that the next build embeds.
-fn in_checkout(work: PathBuf) -> Result<Folders, CliError> {
+fn in_checkout(work: PathBuf) -> Result<Folders, FailureMessage> {
     let folders = Folders {
         networks: PathBuf::from("harness/models/weights/tiny"),
         evaluator: PathBuf::from("metrics/extract/weights"),
@@ -126,9 +123,7 @@ fn in_checkout(work: PathBuf) -> Result<Folders, CliError> {
     let absent = [&folders.networks, &folders.evaluator].into_iter().find(|folder| !folder.is_dir()).cloned();
     match absent {
         None => Ok(folders),
-        Some(folder) => Err(CliError::Usage(format!(
-            "{}: there is no such folder here; start in the root of a checkout, or name a folder with --weights",
-            folder.display()
-        ))),
+        Some(folder) => fail!(Usage: "{}: there is no such folder here; start in the root of a checkout, or \
+            name a folder with --weights", folder.display()),
     }
 }

@@ -10,13 +10,13 @@ use specimen_experiments::{
     prompts,
     spec::{Cell, DatasetSpec, Spec},
 };
+use specimen_foundation::{fail, failure};
 use specimen_record::{Manifest, RunDir, read_document, write_atomic};
-use specimen_report::verdicts::{VerdictError, tune::tuning::Tuning, values::RunValues};
+use specimen_report::{verdicts::tune::tuning::Tuning, verdicts::values::RunValues};
 
 use crate::{
     cmd::rerun,
     console::{Console, answer, answer_json},
-    exit::CliError,
     shared_args::Format,
     spec_args::{SpecArgs, data_root, default_out},
     table_width::table_width,
@@ -77,7 +77,7 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
     console.say(format!("every number: {}", csv.display()));
     match tuning.best {
         Some(_) => Ok(()),
-        None => Err(CliError::Mismatch(tuning.said()).into()),
+        None => Err(failure!(Mismatch: "{}", tuning.said()).into()),
     }
 }
 
@@ -89,7 +89,7 @@ fn spec_of_run(args: &TuneArgs) -> anyhow::Result<Spec> {
             "{} is a run, which is judged as it is: leave out --set, --sweep, --limit and --out, or name the spec",
             folder.display()
         );
-        return Err(CliError::Usage(why).into());
+        fail!(Usage: "{why}");
     }
     let manifest: Manifest = read_document(&RunDir::open(folder)?.manifest())?;
     serde_json::from_value(manifest.spec).with_context(|| {
@@ -113,7 +113,8 @@ fn n_available(dataset: &DatasetSpec) -> anyhow::Result<Option<usize>> {
 fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<(String, String)>> {
     let cells = spec.cells.iter().filter(|cell| cell.base != BASELINE);
     if cells.clone().next().is_none() {
-        return Err(VerdictError::NothingToTune.into());
+        fail!(Spec: "the spec has no cell but the baseline, so there is nothing to choose from; add cells, \
+            [axes] or --sweep");
     }
     cells
         .map(|cell| {
@@ -124,7 +125,7 @@ fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<(String, String)>> {
                      of one baseline; leave out `external.baseline`, or tune such cells in a spec of their own",
                     cell.name
                 );
-                return Err(CliError::Spec(why).into());
+                fail!(Spec: "{why}");
             }
             check_timed(spec, goal, cell)?;
             if goal.needs_baseline() && baseline(spec, cell).is_none() {
@@ -133,7 +134,7 @@ fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<(String, String)>> {
                      objective and bounds that need none",
                     cell.name
                 );
-                return Err(CliError::Spec(why).into());
+                fail!(Spec: "{why}");
             }
             Ok((cell.name.clone(), cell.described()))
         })
@@ -153,7 +154,7 @@ fn check_timed(spec: &Spec, goal: &Goal, cell: &Cell) -> anyhow::Result<()> {
              objective and bounds that need no times",
             cell.name
         );
-        return Err(CliError::Spec(why).into());
+        fail!(Spec: "{why}");
     }
     Ok(())
 }

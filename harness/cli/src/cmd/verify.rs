@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use specimen_decode::rng::{Purpose, Uniforms};
 use specimen_experiments::{bundled::BUNDLED, parse::SpecText};
-use specimen_foundation::failure::FailureKind;
+use specimen_foundation::{fail, failure, failure::FailureKind};
 use specimen_record::{
     Manifest, Record, RunDir, Summary, compare_json, described, read_document, verify_run,
 };
@@ -20,7 +20,7 @@ use specimen_runner::{
 
 use crate::{
     console::{Console, answer, answer_json},
-    exit::{CliError, kind_of},
+    exit::kind_of,
     provenance::sources,
     seal_check::{refusal, refuse_rehearsal},
     shared_args::Format,
@@ -123,7 +123,7 @@ pub(crate) fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()>
     if let Some(holder) = found.at_work.as_ref().filter(|_| args.deep) {
         let run = args.run.display();
         let why = format!("{run}: {holder} is working on this run; check it when it has ended");
-        return Err(CliError::Missing(why).into());
+        fail!(Missing: "{why}");
     }
     if found.at_work.is_none() && !verified.complaints.is_empty() {
         return Err(refusal(&run, &verified.complaints).into());
@@ -132,7 +132,7 @@ pub(crate) fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()>
         [] => Ok(()),
         [first, rest @ ..] => {
             let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-            Err(CliError::Missing(format!("{}: not as it says: {first}{more}", args.run.display())).into())
+            Err(failure!(Missing: "{}: not as it says: {first}{more}", args.run.display()).into())
         }
     }
 }
@@ -203,7 +203,7 @@ fn at_random<'r>(
     let lot = Uniforms::new(seed);
     let mut order: Vec<&Record> = records.iter().filter(|record| replay.is_made_here(record)).collect();
     if order.is_empty() {
-        return Err(CliError::Usage("no image of the run was made by this program".to_owned()).into());
+        fail!(Usage: "no image of the run was made by this program");
     }
     let n = (n as usize).min(order.len());
     for at in 0..n {

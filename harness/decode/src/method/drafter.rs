@@ -141,41 +141,41 @@ impl DrafterConfig {
         let of = || self.proposer.as_written();
         match (self.proposer, &self.shape) {
             (Proposer::None | Proposer::Jacobi, Some(_)) => {
-                return Err(MethodError::MisplacedKey { of: of(), key: "shape" });
+                return Err(crate::method::error::misplaced_key(of(), "shape"));
             }
             (Proposer::Eagle1 | Proposer::Eagle3 | Proposer::Model, None) => {
-                return Err(MethodError::MissingKey { of: of(), key: "shape" });
+                return Err(crate::method::error::missing_key(of(), "shape"));
             }
             (_, shape) => shape.iter().try_for_each(Shape::validate)?,
         }
         match (self.proposer, &self.jacobi) {
             (Proposer::Jacobi, None) => {
-                return Err(MethodError::MissingKey { of: of(), key: "window" });
+                return Err(crate::method::error::missing_key(of(), "window"));
             }
             (Proposer::Jacobi, Some(jacobi)) => jacobi.validate()?,
-            (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "window" }),
+            (_, Some(_)) => return Err(crate::method::error::misplaced_key(of(), "window")),
             (_, None) => {}
         }
         match (self.proposer, &self.features) {
             (_, None) => {}
             (Proposer::Eagle1 | Proposer::Eagle3, Some(features)) => features.validate()?,
-            (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "features" }),
+            (_, Some(_)) => return Err(crate::method::error::misplaced_key(of(), "features")),
         }
         match (self.proposer, self.filter_top_k) {
             (_, None) => {}
             (Proposer::None | Proposer::Jacobi, Some(_)) => {
-                return Err(MethodError::MisplacedKey { of: of(), key: "filter_top_k" });
+                return Err(crate::method::error::misplaced_key(of(), "filter_top_k"));
             }
             (_, Some(k)) => MethodError::check_range("filter_top_k", 1..=1 << 20, k)?,
         }
         match (self.proposer, &self.weights) {
             (_, None) | (Proposer::Eagle1 | Proposer::Eagle3, Some(_)) => {}
-            (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "weights" }),
+            (_, Some(_)) => return Err(crate::method::error::misplaced_key(of(), "weights")),
         }
         match (self.proposer, &self.model) {
-            (Proposer::Model, None) => Err(MethodError::MissingKey { of: of(), key: "model" }),
+            (Proposer::Model, None) => Err(crate::method::error::missing_key(of(), "model")),
             (Proposer::Model, Some(_)) | (_, None) => Ok(()),
-            (_, Some(_)) => Err(MethodError::MisplacedKey { of: of(), key: "model" }),
+            (_, Some(_)) => Err(crate::method::error::misplaced_key(of(), "model")),
         }
     }
 
@@ -251,9 +251,9 @@ impl Tree {
             Self::Listed(paths) => paths.clone(),
             Self::Named(name) => named_tree(name).ok_or_else(|| {
                 let known: Vec<&str> = NAMED_TREES.iter().map(|tree| tree.name).collect();
-                MethodError::UnknownTree { found: name.clone(), known: known.join(", ") }
+                MethodError(format!("no tree is called `{name}`; known are {}", known.join(", ")))
             })?,
         };
-        Ok(StaticTree::from_paths(&paths)?)
+        StaticTree::from_paths(&paths)
     }
 }

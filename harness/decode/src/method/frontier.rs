@@ -33,7 +33,15 @@ impl FrontierConfig {
         let is_plain = method.drafter.proposer == Proposer::None
             && method.accept.iter().all(|rule| matches!(rule, RuleConfig::Lossless {}))
             && matches!(method.schedule, ScheduleConfig::Always {});
-        if is_plain { Ok(()) } else { Err(MethodError::FrontierWithDrafts) }
+        if is_plain {
+            Ok(())
+        } else {
+            Err(MethodError(
+                "a `frontier` has its own drafts and its own test, or neither; remove `drafter`, `accept` \
+             and `schedule`"
+                    .to_owned(),
+            ))
+        }
     }
 
     /// Most tokens of one forward.

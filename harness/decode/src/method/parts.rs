@@ -49,12 +49,16 @@ impl Needs {
 impl Parts {
     /// The VQ codebook.
     pub(crate) fn codebook(&self, of: &'static str) -> Result<Rc<TokenVectors>, MethodError> {
-        self.codebook.clone().ok_or(MethodError::MissingPart { of, part: "the vectors of its codebook" })
+        self.codebook
+            .clone()
+            .ok_or_else(|| crate::method::error::missing_part(of, "the vectors of its codebook"))
     }
 
     /// The target's input embeddings.
     pub(crate) fn embeddings(&self, of: &'static str) -> Result<Rc<TokenVectors>, MethodError> {
-        self.embeddings.clone().ok_or(MethodError::MissingPart { of, part: "embeddings of the tokens" })
+        self.embeddings
+            .clone()
+            .ok_or_else(|| crate::method::error::missing_part(of, "embeddings of the tokens"))
     }
 
     /// The table of neighbours, which must list `n_nearest` per token, or all others.
@@ -63,11 +67,16 @@ impl Parts {
         of: &'static str,
         n_nearest: usize,
     ) -> Result<Rc<Neighbours>, MethodError> {
-        let table =
-            self.neighbours.clone().ok_or(MethodError::MissingPart { of, part: "a table of neighbours" })?;
+        let table = self
+            .neighbours
+            .clone()
+            .ok_or_else(|| crate::method::error::missing_part(of, "a table of neighbours"))?;
         let needed = n_nearest.min(table.n_vocab().saturating_sub(1));
         if table.n_nearest() < needed {
-            return Err(MethodError::TooFewNeighbours { of, needed, found: table.n_nearest() });
+            return Err(MethodError(format!(
+                "{of} needs {needed} neighbours per token, the table lists {}",
+                table.n_nearest()
+            )));
         }
         Ok(table)
     }

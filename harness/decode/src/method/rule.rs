@@ -144,28 +144,42 @@ pub const MOST_RULES: usize = 64;
 pub(super) fn validate(rules: &[RuleConfig]) -> Result<(), MethodError> {
     let n_rules = rules.len();
     if n_rules > MOST_RULES {
-        return Err(MethodError::TooManyRules { max: MOST_RULES, found: n_rules });
+        return Err(crate::method::error::too_many_rules(MOST_RULES, n_rules));
     }
     for (position, rule) in rules.iter().enumerate() {
         let inside = &rules[position + 1..];
         match rule.settings() {
             None if inside.is_empty() => {}
-            None => return Err(MethodError::LosslessNotLast { position, n_rules }),
+            None => return Err(crate::method::error::lossless_not_last(position, n_rules)),
             Some((_, settings))
                 if settings.replaces_inner() && inside.iter().any(|rule| rule.settings().is_some()) =>
             {
-                return Err(MethodError::NotInnermost { position, kind: rule.kind() });
+                return Err(MethodError(format!(
+                    "accept rule {position} is {}, whose claim replaces that of rules inside it; only \
+                     lossless may follow",
+                    rule.kind()
+                )));
             }
             Some((of, settings)) => settings.validate(of)?,
         }
         let asks_ahead = rule.settings().is_some_and(|(_, settings)| settings.asks_ahead());
         if asks_ahead && 0 < position {
-            return Err(MethodError::NotOutermost { position, kind: rule.kind() });
+            return Err(MethodError(format!(
+                "accept rule {position} is {}, which tests guesses together and answers with a chance to \
+                 which no rule can add; write it first",
+                rule.kind()
+            )));
         }
         let counts =
             |rule: &&RuleConfig| rule.settings().is_some_and(|(_, settings)| settings.counts_accepted());
         if let Some(inner) = inside.iter().find(counts).filter(|_| asks_ahead) {
-            return Err(MethodError::AsksAhead { kind: rule.kind(), inner: inner.kind() });
+            return Err(MethodError(format!(
+                "accept rule {} asks {inner} for guesses before those in front of them are accepted, and \
+                 {inner} counts these; only lossless, gsd, lantern, lantern++ and cool-sd can be inside \
+                 it",
+                rule.kind(),
+                inner = inner.kind()
+            )));
         }
     }
     Ok(())
@@ -215,8 +229,8 @@ mod tests {
         for (n_rules, is_too_many) in [(MOST_RULES, false), (MOST_RULES + 1, true), (1_000_000, true)] {
             let rules = vec![RuleConfig::Lossless {}; n_rules];
             let expected = match is_too_many {
-                true => MethodError::TooManyRules { max: MOST_RULES, found: n_rules },
-                false => MethodError::LosslessNotLast { position: 0, n_rules },
+                true => crate::method::error::too_many_rules(MOST_RULES, n_rules),
+                false => crate::method::error::lossless_not_last(0, n_rules),
             };
             assert_eq!(validate(&rules), Err(expected));
         }

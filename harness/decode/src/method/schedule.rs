@@ -42,7 +42,10 @@ impl ScheduleConfig {
         }
         match drafter.shape {
             Some(_) => Ok(()),
-            None => Err(MethodError::ScheduleWithoutTree { of: drafter.proposer.as_written() }),
+            None => Err(MethodError(format!(
+                "a schedule other than always needs a drafter that grows a tree, {} does not",
+                drafter.proposer.as_written()
+            ))),
         }
     }
 

@@ -113,7 +113,7 @@ impl TryFrom<WireDrafter> for DrafterConfig {
             ("branch", wire.branch.is_some()),
         ];
         match left.into_iter().find(|&(_, is_left)| is_left) {
-            Some((key, _)) => Err(MethodError::MisplacedKey { of, key }),
+            Some((key, _)) => Err(crate::method::error::misplaced_key(of, key)),
             None => Ok(config),
         }
     }
@@ -198,7 +198,7 @@ impl From<DrafterConfig> for WireDrafter {
 }
 
 fn needed<T>(of: &str, key: &'static str, value: Option<T>) -> Result<T, MethodError> {
-    value.ok_or_else(|| MethodError::MissingKey { of: of.to_owned(), key })
+    value.ok_or_else(|| crate::method::error::missing_key(of, key))
 }
 
 /// Reads `accept`, so that an empty list and an absent one are written back as what they mean.

@@ -94,7 +94,9 @@ impl RuleSettings for CascadeConfig {
 
     fn validate(&self, of: &'static str) -> Result<(), MethodError> {
         if self.tau_pos.is_none() && self.tau_seq.is_none() {
-            return Err(MethodError::NoThreshold);
+            return Err(MethodError(
+                "accept rule cascade has neither `tau_pos` nor `tau_seq`; give at least one".to_owned(),
+            ));
         }
         for (key, tau) in [("tau_pos", self.tau_pos), ("tau_seq", self.tau_seq)] {
             let tau = tau.unwrap_or(1.0);

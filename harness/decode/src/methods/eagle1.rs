@@ -14,7 +14,7 @@ use crate::{
     drafter::{DraftModel, Drafter},
     features::{FeaturedModel, FeaturesConfig},
     generation::Scores,
-    method::Works,
+    method::{MethodError, Works},
     noise::Noise,
     rng::{Purpose, Uniforms, slot},
     tree::{NodeId, Proposal, TokenTree},
@@ -38,39 +38,6 @@ struct ShapeNode {
     children: Range<usize>,
 }
 
-/// Why a list of paths is no tree.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ShapeError {
-    /// No path at all.
-    #[error("a static tree lists at least one path; use proposer = \"none\" to draft nothing")]
-    NoPath,
-    /// The root is not listed.
-    #[error("a static tree has an empty path; the root is implied, leave it out")]
-    EmptyPath,
-    /// The same path twice.
-    #[error("path {path:?} of a static tree is listed twice")]
-    Repeated {
-        /// The repeated path.
-        path: Vec<usize>,
-    },
-    /// A prefix or an earlier sibling is missing.
-    #[error("path {path:?} of a static tree needs {missing:?}, which is not listed")]
-    Missing {
-        /// The path that hangs in the air.
-        path: Vec<usize>,
-        /// What would hold it.
-        missing: Vec<usize>,
-    },
-    /// More nodes than a draw can be addressed for.
-    #[error("a static tree has {found} nodes, at most {max} are supported")]
-    TooLarge {
-        /// Largest supported number of nodes, root excluded.
-        max: usize,
-        /// Number of paths listed.
-        found: usize,
-    },
-}
-
 impl StaticTree {
     /// Largest number of nodes, root excluded; far above any published tree.
     pub const MAX_NODES: usize = 1023;
@@ -80,12 +47,18 @@ impl StaticTree {
     ///
     /// # Errors
     /// If a path is empty, repeated, or lacks its prefix or an earlier sibling; if there are none or too many.
-    pub fn from_paths(paths: &[Vec<usize>]) -> Result<Self, ShapeError> {
+    pub fn from_paths(paths: &[Vec<usize>]) -> Result<Self, MethodError> {
         if paths.is_empty() {
-            return Err(ShapeError::NoPath);
+            return Err(MethodError(
+                "a static tree lists at least one path; use proposer = \"none\" to draft nothing".to_owned(),
+            ));
         }
         if Self::MAX_NODES < paths.len() {
-            return Err(ShapeError::TooLarge { max: Self::MAX_NODES, found: paths.len() });
+            return Err(MethodError(format!(
+                "a static tree has {} nodes, at most {} are supported",
+                paths.len(),
+                Self::MAX_NODES
+            )));
         }
         let mut sorted: Vec<&[usize]> = paths.iter().map(Vec::as_slice).collect();
         sorted.sort_by_key(|path| (path.len(), path.to_vec()));
@@ -114,12 +87,14 @@ impl StaticTree {
 }
 
 /// Paths sorted by length and then by entries: every prefix and earlier sibling comes first.
-fn check_paths(sorted: &[&[usize]]) -> Result<(), ShapeError> {
+fn check_paths(sorted: &[&[usize]]) -> Result<(), MethodError> {
     for (idx, &path) in sorted.iter().enumerate() {
         let earlier = &sorted[..idx];
-        let (&rank, prefix) = path.split_last().ok_or(ShapeError::EmptyPath)?;
+        let (&rank, prefix) = path.split_last().ok_or_else(|| {
+            MethodError("a static tree has an empty path; the root is implied, leave it out".to_owned())
+        })?;
         if earlier.contains(&path) {
-            return Err(ShapeError::Repeated { path: path.to_vec() });
+            return Err(MethodError(format!("path {path:?} of a static tree is listed twice")));
         }
         let mut needed = Vec::new();
         if !prefix.is_empty() {
@@ -129,7 +104,9 @@ fn check_paths(sorted: &[&[usize]]) -> Result<(), ShapeError> {
             needed.push([prefix, &[rank_before]].concat());
         }
         if let Some(missing) = needed.into_iter().find(|needed| !earlier.contains(&needed.as_slice())) {
-            return Err(ShapeError::Missing { path: path.to_vec(), missing });
+            return Err(MethodError(format!(
+                "path {path:?} of a static tree needs {missing:?}, which is not listed"
+            )));
         }
     }
     Ok(())
@@ -283,8 +260,8 @@ mod tests {
     fn a_tree_may_have_as_many_nodes_as_it_says() {
         let wide = |n| StaticTree::from_paths(&(0..n).map(|sibling| vec![sibling]).collect::<Vec<_>>());
         assert_eq!(wide(StaticTree::MAX_NODES).unwrap().n_drafts(), StaticTree::MAX_NODES);
-        let error = ShapeError::TooLarge { max: StaticTree::MAX_NODES, found: StaticTree::MAX_NODES + 1 };
-        assert_eq!(wide(StaticTree::MAX_NODES + 1), Err(error));
+        let refused = wide(StaticTree::MAX_NODES + 1).unwrap_err().to_string();
+        assert_eq!(refused, "a static tree has 1024 nodes, at most 1023 are supported");
     }
 
     #[test]

@@ -104,7 +104,9 @@ impl JacobiConfig {
         if let Some([start, end]) = self.active
             && end <= start
         {
-            return Err(MethodError::EmptyRange { start, end });
+            return Err(MethodError(format!(
+                "drafter key `active` is [{start}, {end}], expected a start below its end"
+            )));
         }
         self.branch.map_or(Ok(()), |branch| branch.validate(self.window, self.couple))?;
         self.refresh.validate()

@@ -68,7 +68,7 @@ impl Branch {
     pub(crate) fn validate(self, window: usize, couple: Couple) -> Result<(), MethodError> {
         if self.siblings == Siblings::Refcode && couple != Couple::Maximal {
             let of = format!("couple = \"{}\"", couple.name());
-            return Err(MethodError::MisplacedKey { of, key: "branch.siblings" });
+            return Err(crate::method::error::misplaced_key(of, "branch.siblings"));
         }
         MethodError::check_range("branch.width", 2..=8, self.width)?;
         MethodError::check_range("branch.depth", 2..=5, self.depth)?;

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use specimen_decode::{
     method::{
-        DRAFTER_KEYS, MethodConfig, MethodError, Parts, RULE_KEYS, RULE_KINDS, RuleConfig, SCHEDULE_KEYS,
-        Shape, Tree, rule_examples,
+        DRAFTER_KEYS, MethodConfig, Parts, RULE_KEYS, RULE_KINDS, RuleConfig, SCHEDULE_KEYS, Shape, Tree,
+        rule_examples,
     },
     toy::ToyDraftModel,
     vectors::Neighbours,
@@ -550,7 +550,8 @@ fn a_tree_that_is_none_is_an_error() {
 fn values_made_in_code_are_checked_as_well() {
     let mut config = config(CHAIN_3);
     config.accept = vec![RuleConfig::Lossless {}, RuleConfig::Lossless {}];
-    assert_eq!(config.validate(), Err(MethodError::LosslessNotLast { position: 0, n_rules: 2 }));
+    let refused = config.validate().unwrap_err().to_string();
+    assert_eq!(refused, "accept rule 0 is lossless, but only the last rule can be: 2 are listed");
     config.accept = Vec::new();
     assert_eq!(config.validate(), Ok(()));
     config.drafter.shape = Some(Shape::Static { tree: Tree::Listed(vec![vec![0]; 1024]) });

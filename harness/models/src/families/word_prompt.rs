@@ -73,6 +73,6 @@ impl WordPrompt {
     }
 
     fn unusable(&self, reason: String) -> ModelError {
-        ModelError::Prompt { model: self.name.into(), reason }
+        crate::seam::model_error::prompt(self.name, reason)
     }
 }

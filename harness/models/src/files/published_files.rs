@@ -8,11 +8,9 @@ use std::{
 };
 
 use specimen_catalog::{
-    Entry, Part, entry,
-    entry::Origin,
-    hub::{Found, HubError, Places, digest},
-    part::INDEX,
+    Entry, Part, entry, entry::Origin, hub::Found, hub::HubError, hub::Places, hub::digest, part::INDEX,
 };
+use specimen_foundation::fail;
 use specimen_weights::{DigestCache, LoadError};
 
 use crate::seam::model_error::ModelError;
@@ -33,13 +31,15 @@ pub fn find_all(places: &Places, model: &str, parts: &[&Part]) -> Result<Vec<Vec
         parts.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(part, _)| *part).collect();
     if let Some((part, given)) = missing.iter().find_map(|part| Some((part, places.given_for(part)?))) {
         let (path, expected) = (given.path.clone(), expected(part));
-        return Err(ModelError::Given { model: model.into(), path, role: part.role.clone(), expected });
+        fail!(Missing: "model `{model}`: {} has no {}; expected a file of tensors, or a folder with \
+            {expected}", path.display(), part.role);
     }
     if missing.is_empty() {
         return Ok(found.into_iter().flatten().collect());
     }
     let parts = missing.iter().map(|part| part.role.as_str()).collect::<Vec<_>>().join(", ");
-    Err(ModelError::Unfetched { model: model.into(), parts, looked: places.described() })
+    fail!(Missing: "model `{model}` is not on this machine: no {parts} in {}; fetch it:\n    specimen data \
+        fetch {model}", places.described())
 }
 
 /// Compares the published files of `model`, of what it needs and of its heads, as far as they are here, with the sizes and

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use specimen_catalog::target::STANDARD;
 use specimen_decode::drafter::DraftModel;
+use specimen_foundation::fail;
 
 use crate::{
     files::published_files::AbsentHead,
@@ -89,10 +90,7 @@ impl Heads {
             return head.as_ref().map_err(AbsentHead::refusal);
         }
         let known: Vec<String> = self.0.iter().map(|(kind, _)| kind.as_written()).collect();
-        Err(ModelError::Drafter {
-            model: model.into(),
-            drafter: kind.as_written(),
-            known: if known.is_empty() { "none".into() } else { known.join(", ") },
-        })
+        fail!(Spec: "model `{model}` has no drafter `{}`; it has: {}", kind.as_written(),
+            if known.is_empty() { "none".into() } else { known.join(", ") })
     }
 }

@@ -15,7 +15,6 @@ use specimen_models::{
         distributions::distributions,
         likelihood::{nll_bits, teacher_forced},
         loaded_model::LoadedModel,
-        model_error::ModelError,
     },
 };
 use tch::{Device, Kind, Tensor, no_grad};
@@ -223,13 +222,9 @@ fn what_the_model_cannot_do_is_said_clearly() {
     let Some(root) = data("what_the_model_cannot_do_is_said_clearly") else { return };
     let model = igpt(&root, "igpt-mnist");
     let refused = |prompt, sampling| model.open(prompt, &sampling, 1).map(|_| ()).unwrap_err();
-    let prompt = refused("a seven", PLAIN);
-    assert!(
-        matches!(prompt, ModelError::Prompt { .. }) && prompt.to_string().contains("\"a seven\""),
-        "{prompt}"
-    );
+    let prompt = refused("a seven", PLAIN).to_string();
+    assert!(prompt.contains("cannot take the prompt") && prompt.contains("\"a seven\""), "{prompt}");
     let guidance = refused("", GUIDED);
-    assert!(matches!(guidance, ModelError::Sampling { .. }), "{guidance}");
     assert!(guidance.to_string().contains("guidance must be 1, found 2.5"), "{guidance}");
     let generation = model.open("", &Sampling { temperature: 0.0, ..PLAIN }, 1).unwrap();
     for kind in [DrafterKind::Eagle1(None), DrafterKind::Eagle3(None), DrafterKind::Model("tiny".into())] {
@@ -269,7 +264,6 @@ fn a_model_without_the_others_weights_drafts_for_itself_only() {
     let drafter = |name: &str| model.drafter(&DrafterKind::Model(name.into()), &generation, 1).map(|_| ());
     drafter("igpt-mnist").unwrap();
     let error = drafter("igpt-fmnist").unwrap_err();
-    assert!(matches!(error, ModelError::Unfetched { .. }), "{error}");
     assert!(error.to_string().ends_with("\n    specimen data fetch igpt-fmnist"), "{error}");
 }
 

@@ -18,6 +18,7 @@ use specimen_decode::{
     schedule::{AlwaysVerify, Observer, Watched},
 };
 use specimen_experiments::spec::DiagnosticSpec;
+use specimen_foundation::fail;
 use specimen_models::seam::{generation::ModelGeneration, loaded_model::LoadedModel};
 use specimen_record::{DiagnosticFile, Record};
 
@@ -68,7 +69,7 @@ pub fn look(
         "draft-paths" => draft_paths::look(&mut file, images, &model)?,
         "confidence" => confidence::look(&mut file, images, &model)?,
         "risen-tokens" => risen_tokens::look(&mut file, images, &model)?,
-        other => return Err(RunError::Spec(format!("diagnostic `{other}` is unknown"))),
+        other => fail!(Spec: "diagnostic `{other}` is unknown"),
     }
     Ok(file)
 }

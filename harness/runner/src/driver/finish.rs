@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use specimen_foundation::fail;
 use specimen_record::{
     Checksums, Done, Manifest, Merged, Record, RecordError, RunDir, Seal, Status, Summary, Timestamp, merge,
     read_document, read_rows, restore_images,
@@ -36,12 +37,7 @@ impl Outcome {
     pub fn check(&self) -> Result<(), RunError> {
         match &self.first_failure {
             None => Ok(()),
-            Some((first, why)) => Err(RunError::Failed {
-                n_failed: self.n_failed,
-                n_items: self.n_items,
-                first: first.clone(),
-                why: why.clone(),
-            }),
+            Some((first, why)) => Err(crate::error::failed(self.n_failed, self.n_items, first, why)),
         }
     }
 }
@@ -68,7 +64,8 @@ pub(super) fn merged(context: &Context<'_>) -> Result<(Merged, Vec<Record>), Run
     }
     if let Some(first) = merged.without_steps.first() {
         let (path, n) = (run.merged_steps(), merged.without_steps.len());
-        return Err(RunError::WithoutSteps { path, n, first: first.to_string() });
+        fail!(Missing: "{}: {n} image(s) have no trace of their steps, the first is {first}; remove the \
+            folder of its shard and continue with --resume, which makes it again", path.display());
     }
     // Shards of an earlier, finer cut were never ended by a worker; they are whole now.
     for shard in run.shards()? {
@@ -94,7 +91,7 @@ fn damaged(run: &RunDir, error: RecordError) -> RunError {
     let folder = run.shards_dir().join(shard);
     let mend =
         format!("remove the folder {} and continue with --resume, which makes it again", folder.display());
-    RunError::Damaged { complaint: error.to_string(), mend }
+    crate::error::damaged(error, mend)
 }
 
 /// Writes the summary of a run that is merged and scored, and seals the manifest.

@@ -6,6 +6,7 @@ use std::{cell::RefCell, collections::BTreeSet, path::Path};
 use specimen_catalog::Metric;
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::MetricSpec;
+use specimen_foundation::failure;
 use specimen_record::{
     ItemKey, Manifest, MetricFile, Part, PlanFile, RunDir, read_document, seal_complaints,
 };
@@ -52,11 +53,10 @@ pub fn import_scores(
     let disk = DiskWait::new(stop, None, &on_wait);
     let _lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &StopRequest::never())?;
     if let Some(complaint) = seal_complaints(run, Part::All).first() {
-        return Err(RunError::Damaged {
-            complaint: complaint.to_string(),
-            mend: "scores are taken into runs that are as they were sealed; continue it with `specimen run SPEC --out RUN --resume`"
-                .to_owned(),
-        });
+        return Err(crate::error::damaged(
+            complaint,
+            "scores are taken into runs that are as they were sealed; continue it with `specimen run SPEC --out RUN --resume`",
+        ));
     }
     let manifest: Manifest = read_document(&run.manifest())?;
     let mut spec = spec_of(run, &manifest)?;
@@ -66,7 +66,7 @@ pub fn import_scores(
     if !spec.metrics.iter().any(|known| known.name == metric.name) {
         spec.metrics.push(MetricSpec::named(&metric.name));
     }
-    let as_json = serde_json::to_value(&spec).map_err(|error| RunError::Spec(error.to_string()))?;
+    let as_json = serde_json::to_value(&spec).map_err(|error| failure!(Spec: "{error}"))?;
     let plan = plan_of_stored(spec, &file)?;
     let context = Context { run, plan: &plan, file: &file, data_root, disk, report: &report };
     let (_, records) = merged(&context)?;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::{plan::Plan, spec::MetricSpec};
+use specimen_foundation::failure;
 use specimen_record::{Manifest, RunDir, read_document};
 
 use crate::{
@@ -24,7 +25,7 @@ pub fn keep_metrics(out: &Path, plan: &mut Plan) -> Result<Vec<MetricSpec>, RunE
     let path = RunDir::open(out)?.manifest();
     let manifest: Manifest = read_document(&path)?;
     let metrics: Vec<MetricSpec> = serde_json::from_value(manifest.spec["metrics"].clone())
-        .map_err(|e| RunError::Spec(format!("{}: `spec.metrics`: {e}", path.display())))?;
+        .map_err(|e| failure!(Spec: "{}: `spec.metrics`: {e}", path.display()))?;
     let named: Vec<String> = plan.spec.metrics.iter().flat_map(MetricSpec::values).collect();
     let is_kept = |metric: &MetricSpec| !metric.values().iter().any(|value| named.contains(value));
     let kept: Vec<MetricSpec> = metrics.into_iter().filter(is_kept).collect();

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use specimen_datasets::{PromptSet, SourceFile};
 use specimen_experiments::plan::Plan;
+use specimen_foundation::failure;
 use specimen_record::{
     DatasetDigest, Digest, FileDigest, Manifest, PlanFile, RecordError, RunDir, SCHEMA, Timestamp,
     WeightsDigest, canonical_json, read_document,
@@ -44,7 +45,7 @@ impl Opening<'_> {
         prompts: &PromptSet,
         (weights, notes): (Vec<WeightsDigest>, Vec<String>),
     ) -> Result<(RunDir, Lock), RunError> {
-        let spec = serde_json::to_value(&self.plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
+        let spec = serde_json::to_value(&self.plan.spec).map_err(|e| failure!(Spec: "{e}"))?;
         let datasets = vec![dataset_of(prompts)?];
         match self.options.out.join("manifest.json").exists() {
             true => self.reopen(spec, datasets, &weights),
@@ -68,7 +69,7 @@ impl Opening<'_> {
             self.check_larger(&begun, &spec, found.as_ref())?;
         }
         if !options.resume {
-            return Err(RunError::Exists { path: options.out.to_owned() });
+            return Err(crate::error::exists(options.out));
         }
         if is_larger {
             check_no_arrays(&run)?;
@@ -94,12 +95,12 @@ impl Opening<'_> {
         };
         match differences {
             None => Ok(()),
-            Some(differences) => Err(RunError::OtherPlan {
-                path: self.options.out.to_owned(),
-                expected: self.file.digest.to_string(),
-                found: begun.plan_digest.to_string(),
+            Some(differences) => Err(crate::error::other_plan(
+                self.options.out,
+                &self.file.digest,
+                &begun.plan_digest,
                 differences,
-            }),
+            )),
         }
     }
 
@@ -112,7 +113,7 @@ impl Opening<'_> {
         let Self { plan, file, options, disk, .. } = *self;
         let run = disk.write(|| Ok(RunDir::create(options.out)?))?;
         let lock = self.lock(&run)?;
-        let no_cells = || RunError::Spec("the spec has no cells".to_owned());
+        let no_cells = || failure!(Spec: "the spec has no cells");
         let first = plan.spec.cells.first().ok_or_else(no_cells)?;
         let manifest = Manifest {
             schema: SCHEMA,
@@ -170,10 +171,10 @@ fn plan_there(
         return Ok(Some(found));
     }
     let (path, what, expected) = (run.plan(), "the plan", found.digest);
-    Err(RunError::Damaged {
-        complaint: RecordError::DigestMismatch { path, what, expected, found: now }.to_string(),
-        mend: "remove the file and continue with --resume, which writes it again".to_owned(),
-    })
+    Err(crate::error::damaged(
+        RecordError::DigestMismatch { path, what, expected, found: now },
+        "remove the file and continue with --resume, which writes it again",
+    ))
 }
 
 /// What the manifest says of the prompts.
@@ -181,7 +182,7 @@ pub(crate) fn dataset_of(prompts: &PromptSet) -> Result<DatasetDigest, RunError>
     let provenance = prompts.provenance();
     Ok(DatasetDigest {
         name: provenance.name.clone(),
-        digest: provenance.digest.to_string().parse().map_err(RunError::Spec)?,
+        digest: provenance.digest.to_string().parse().map_err(|why| failure!(Spec: "{why}"))?,
         n: prompts.n_prompts() as u64,
         caption: provenance.caption.as_ref().map(word_of).transpose()?,
         files: provenance.sources.iter().map(source_digest).collect::<Result<_, _>>()?,
@@ -189,6 +190,6 @@ pub(crate) fn dataset_of(prompts: &PromptSet) -> Result<DatasetDigest, RunError>
 }
 
 fn source_digest(file: &SourceFile) -> Result<FileDigest, RunError> {
-    let blake3 = file.blake3.to_string().parse().map_err(RunError::Spec)?;
+    let blake3 = file.blake3.to_string().parse().map_err(|why| failure!(Spec: "{why}"))?;
     Ok(FileDigest { file: file.name.clone(), blake3 })
 }

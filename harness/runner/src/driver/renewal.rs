@@ -1,5 +1,6 @@
 //! The manifest of a run that is continued.
 
+use specimen_foundation::failure;
 use specimen_record::{
     DatasetDigest, Digest, Git, Manifest, PlanFile, RunDir, WeightsDigest, canonical_json, read_document,
 };
@@ -53,7 +54,7 @@ pub(super) fn renew_manifest(
     let untouched = if is_begun(run)? { None } else { git };
     if let Some(git) = untouched {
         // Nothing is made yet, so this program and machine make all.
-        let of_spec = serde_json::from_value(spec.clone()).map_err(|e| RunError::Spec(e.to_string()))?;
+        let of_spec = serde_json::from_value(spec.clone()).map_err(|e| failure!(Spec: "{e}"))?;
         (manifest.hardware, manifest.software) = (machine::hardware(&of_spec), machine::software());
         manifest.git = git.clone();
     }
@@ -65,12 +66,12 @@ pub(super) fn renew_manifest(
         Some(_) => !manifest.weights.contains(now),
     };
     if let Some(now) = weights.iter().find(is_other) {
-        return Err(RunError::OtherWeights {
-            path: run.manifest(),
-            name: now.name.clone(),
-            expected: before(now).map_or_else(|| "none".to_owned(), |entry| entry.blake3.to_string()),
-            found: now.blake3.to_string(),
-        });
+        return Err(crate::error::other_weights(
+            run.manifest(),
+            &now.name,
+            before(now).map_or_else(|| "none".to_owned(), |entry| entry.blake3.to_string()),
+            &now.blake3,
+        ));
     }
     repair(run, &manifest, report)?;
     // Whatever is added now, the checksums do not hold until the run is sealed again.

@@ -63,7 +63,7 @@ pub(super) fn repair(
                     remove_if_there(path, "remove")?;
                 }
             }
-            Repair::Refuse(remedy) => return Err(RunError::Damaged { complaint: what, mend: remedy }),
+            Repair::Refuse(remedy) => return Err(crate::error::damaged(what, remedy)),
         }
     }
     Ok(())
@@ -72,10 +72,7 @@ pub(super) fn repair(
 /// The file that a complaint is about.
 fn path_of(complaint: &RecordError) -> Option<&Path> {
     match complaint {
-        RecordError::Gone { path }
-        | RecordError::NotListed { path }
-        | RecordError::NoChecksums { path }
-        | RecordError::DigestMismatch { path, .. } => Some(path),
+        RecordError::Seal { path, .. } | RecordError::DigestMismatch { path, .. } => Some(path),
         // Of the list itself: that it cannot be read.
         RecordError::Io { path, .. }
         | RecordError::Syntax { path, .. }

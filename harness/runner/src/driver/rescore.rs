@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::MetricSpec;
+use specimen_foundation::{fail, failure};
 use specimen_record::{Manifest, PlanFile, Record, RunDir, read_document, read_rows};
 
 use crate::{
@@ -47,10 +48,8 @@ pub fn rescore(
     if let Some(metric) =
         add.iter().find(|metric| !is_import && asks_model(metric) && metric.device.is_some())
     {
-        return Err(RunError::Spec(format!(
-            "`{}` is computed by the run's own models, on the devices of its cells; leave --device out",
-            metric.name
-        )));
+        fail!(Spec: "`{}` is computed by the run's own models, on the devices of its cells; leave --device \
+            out", metric.name);
     }
     add.iter().filter(|metric| asks_model(metric)).filter_map(|metric| metric.device.as_ref()).try_for_each(
         // Before anything is scored.
@@ -66,12 +65,12 @@ pub fn rescore(
     };
     let now = plan_file(&plan)?;
     if now.digest != file.digest {
-        return Err(RunError::OtherPlan {
-            path: run.root().to_owned(),
-            expected: now.digest.to_string(),
-            found: file.digest.to_string(),
-            differences: "the prompts are others than those the run was made with".to_owned(),
-        });
+        return Err(crate::error::other_plan(
+            run.root(),
+            &now.digest,
+            &file.digest,
+            "the prompts are others than those the run was made with",
+        ));
     }
     // Before anything of the run is changed: a run that is refused stays as it is.
     if run.merged_records().is_file() {
@@ -81,7 +80,7 @@ pub fn rescore(
     let asks_model = plan.spec.metrics.iter().any(asks_model);
     let weights =
         if asks_model { weights_of(&plan, &mut models, true, &report)?.0 } else { manifest.weights };
-    let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
+    let spec = serde_json::to_value(&plan.spec).map_err(|e| failure!(Spec: "{e}"))?;
     let renew = |spec| {
         renew_manifest(run, Renewal { spec, weights: &weights, larger: None, git: None }, disk, &report)
     };

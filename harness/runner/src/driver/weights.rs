@@ -1,6 +1,7 @@
 //! The weights that a run is made with.
 
 use specimen_experiments::{plan::Plan, spec::ModelSpec};
+use specimen_foundation::failure;
 use specimen_record::{Digest, WeightsDigest};
 
 use crate::{
@@ -28,7 +29,7 @@ pub(super) fn weights_of(
             }
         }
         for file in &model.weights {
-            let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
+            let blake3: Digest = file.digest.parse().map_err(|why| failure!(Spec: "{why}"))?;
             let name = format!("{} {}", spec.name, file.role);
             let entry = WeightsDigest { name, file: file.file.clone(), blake3 };
             if !weights.contains(&entry) {

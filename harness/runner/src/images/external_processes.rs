@@ -17,6 +17,7 @@ use specimen_experiments::{
     external::External,
     spec::{Cell, Spec},
 };
+use specimen_foundation::{fail, failure};
 use specimen_models::seam::loaded_model::Picture;
 use specimen_record::{Item, Manifest, RunDir, WeightsDigest, file_digest, read_document, run_progress};
 
@@ -73,7 +74,7 @@ impl ExternalProcesses {
             Some(scratch) => scratch,
             None => Scratch::below(&self.place).map_err(|error| match error {
                 ExternalError::Io { path, what, source } => RunError::io(&path, what)(source),
-                other => RunError::Environment(other.to_string()),
+                other => failure!(Environment: "{other}").into(),
             })?,
         };
         Ok(self.folder.insert(scratch).path().to_owned())
@@ -143,7 +144,7 @@ impl ExternalProcesses {
             start_timeout: Duration::from_secs_f64(external.start_timeout_s),
             timeout: Duration::from_secs_f64(external.timeout_s),
         };
-        Process::start(start).map_err(|error| RunError::Environment(format!("cell `{}`: {error}", cell.name)))
+        Process::start(start).map_err(|error| failure!(Environment: "cell `{}`: {error}", cell.name).into())
     }
 }
 
@@ -245,15 +246,10 @@ pub(crate) fn renew_files(
         let progress = run_progress(run, &read_document(&run.plan())?)?;
         let n_images: u64 = progress.cells.iter().filter(|of| is_of_cell(&of.cell)).map(|of| of.n_ok).sum();
         if n_images > 0 {
-            return Err(RunError::OtherFile {
-                path: run.manifest(),
-                cell: cell.into(),
-                file: file.into(),
-                n_images,
-                new_run: new_run(run)?.into(),
-                expected: entry.blake3.as_str().into(),
-                found: now.blake3.as_str().into(),
-            });
+            fail!(Missing: "{}: cell `{cell}` has made {n_images} images with another {file} (blake3 {}, now \
+                {}); an image of another script is never put next to these. Restore that file, or make a new \
+                run: {}", run.manifest().display(), entry.blake3.as_str(), now.blake3.as_str(),
+                new_run(run)?);
         }
         *entry = now.clone();
         is_renewed = true;
@@ -282,11 +278,9 @@ fn new_run(run: &RunDir) -> Result<String, RunError> {
 }
 
 fn absent(cell: &Cell, name: &str, why: &str) -> RunError {
-    RunError::Spec(format!(
-        "cell `{}`: the file `{name}` that `external.files` names cannot be read: {why}; relative paths start at the folder \
-         that specimen is started in",
-        cell.name
-    ))
+    failure!(Spec: "cell `{}`: the file `{name}` that `external.files` names cannot be read: {why}; relative \
+        paths start at the folder that specimen is started in", cell.name)
+    .into()
 }
 
 /// Refuses declared files of a cell that are not those that the run began with.
@@ -295,7 +289,7 @@ pub(crate) fn check_files(path: &Path, manifest: &Manifest, spec: &Spec) -> Resu
         let then = manifest.weights.iter().find(|entry| entry.name == file.name);
         if let Some(entry) = then.filter(|entry| entry.blake3 != file.blake3) {
             let (expected, found) = (entry.blake3.to_string(), file.blake3.to_string());
-            return Err(RunError::OtherWeights { path: path.to_owned(), name: file.name, expected, found });
+            return Err(crate::error::other_weights(path, &file.name, expected, found));
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::Path, rc::Rc};
 
 use specimen_datasets::{data_root::DataRoot, scenes::Vocabulary};
 use specimen_experiments::spec::{Dtype, ModelSpec, Spec};
+use specimen_foundation::failure;
 use specimen_models::{
     catalog::{self, Made, OpenModel},
     heads::described_head::HeadKind,
@@ -94,14 +95,14 @@ pub(crate) fn check_weights(
 ) -> Result<(), RunError> {
     for file in files {
         let name = format!("{model} {}", file.role);
-        let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
+        let blake3: Digest = file.digest.parse().map_err(|why| failure!(Spec: "{why}"))?;
         // Cells of one model may have weights of their own.
         let then: Vec<&Digest> =
             manifest.weights.iter().filter(|entry| entry.name == name).map(|entry| &entry.blake3).collect();
         if !then.is_empty() && !then.contains(&&blake3) {
             let expected = then.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
             let found = blake3.to_string();
-            return Err(RunError::OtherWeights { path: path.to_owned(), name, expected, found });
+            return Err(crate::error::other_weights(path, name, expected, found));
         }
     }
     Ok(())
@@ -123,8 +124,11 @@ pub fn kind_of(dtype: Dtype) -> Kind {
 
 /// The device that `cpu`, `cuda` or `cuda:N` names.
 pub fn device_of(name: &str) -> Result<Device, RunError> {
-    cuda::named(name).map_err(|error| match error {
-        CudaError::Unknown { .. } => RunError::Spec(error.to_string()),
-        other => RunError::Environment(format!("device `{name}` cannot be used: {other}")),
+    cuda::named(name).map_err(|error| {
+        match error {
+            CudaError::Unknown { .. } => failure!(Spec: "{error}"),
+            other => failure!(Environment: "device `{name}` cannot be used: {other}"),
+        }
+        .into()
     })
 }

@@ -4,6 +4,7 @@ use specimen_decode::{
     decoder::Method,
     method::{MethodConfig, Parts, Proposer},
 };
+use specimen_foundation::failure;
 use specimen_models::{
     heads::drafters::DrafterKind,
     seam::{draft_time::DraftTime, generation::ModelGeneration, loaded_model::LoadedModel},
@@ -26,8 +27,7 @@ pub fn method_on(
         }
     };
     let parts = Parts { draft_model, ..model.tables.parts(&method.needs()) };
-    let built =
-        method.build_with(parts).map_err(|e| RunError::Spec(format!("model `{}`: {e}", model.name)))?;
+    let built = method.build_with(parts).map_err(|e| failure!(Spec: "model `{}`: {e}", model.name))?;
     Ok((built, time))
 }
 
@@ -38,9 +38,10 @@ fn drafter_kind(method: &MethodConfig) -> Result<Option<DrafterKind>, RunError> 
         Proposer::Eagle1 => Some(DrafterKind::Eagle1(method.drafter.weights.clone())),
         Proposer::Eagle3 => Some(DrafterKind::Eagle3(method.drafter.weights.clone())),
         Proposer::Model => {
-            let name = method.drafter.model.clone().ok_or_else(|| {
-                RunError::Spec("a drafter with proposer = \"model\" needs `model = \"…\"`".to_owned())
-            })?;
+            let name =
+                method.drafter.model.clone().ok_or_else(
+                    || failure!(Spec: "a drafter with proposer = \"model\" needs `model = \"…\"`"),
+                )?;
             Some(DrafterKind::Model(name))
         }
     })

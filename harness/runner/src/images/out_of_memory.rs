@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use specimen_catalog::memory::smaller_relatives;
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::spec::{Dtype, ModelSpec};
+use specimen_foundation::failure;
 use specimen_weights::{
     device_lost::DeviceLost,
     out_of_memory::{OutOfMemory, in_units},
@@ -25,7 +26,7 @@ pub fn within_memory<T>(
             return Err(lost.into());
         }
         match OutOfMemory::of_panic(&*payload) {
-            Some(failure) => Err(RunError::Environment(words(&failure, model, method))),
+            Some(failure) => Err(failure!(Environment: "{}", words(&failure, model, method)).into()),
             None => resume_unwind(payload),
         }
     })
@@ -93,6 +94,7 @@ fn name_of(dtype: Dtype) -> &'static str {
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use specimen_experiments::parse::SpecText;
+    use specimen_foundation::failure::{Failure, FailureKind};
 
     use super::*;
 
@@ -190,7 +192,7 @@ mod tests {
                 "--workers",
             ],
         );
-        assert!(matches!(error, RunError::Environment(_)));
+        assert_eq!(error.kind(), Some(FailureKind::Environment));
         assert_eq!(within_memory(&spec, None, || Ok(3)).unwrap(), 3);
         let lost = within_memory::<()>(&spec, None, || panic!("CUDA error: unspecified launch failure"));
         assert!(matches!(lost, Err(RunError::DeviceLost(_))));

@@ -2,6 +2,7 @@
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::plan::{Item, Plan};
+use specimen_foundation::failure;
 use specimen_models::seam::clock::DeviceClock;
 
 use crate::{
@@ -39,7 +40,7 @@ pub fn probe(plan: &Plan, data_root: Option<DataRoot>, stop: &StopRequest) -> Re
             for item in items.iter().filter(|item| item.cell == cell.name).cycle().take(2) {
                 stop.check()?;
                 let made = external_processes.make(cell, external, item)?;
-                let made = made.map_err(|e| RunError::Environment(format!("cell `{}`: {e}", cell.name)))?;
+                let made = made.map_err(|e| failure!(Environment: "cell `{}`: {e}", cell.name))?;
                 seconds = made.wall_ns as f64 * 1e-9;
             }
             seconds_per_image.push(seconds);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::Spec;
+use specimen_foundation::failure;
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::{
     Digest, Item, ItemKey, Manifest, PlanFile, Record, RunDir, Status, read_document, read_rows,
@@ -81,8 +82,7 @@ impl<'a> Replay<'a> {
 
     /// Makes one record's item again.
     pub fn again(&mut self, record: &Record) -> Result<Replayed, RunError> {
-        let unknown =
-            || RunError::Spec(format!("{}: there is no item {}", self.run.plan().display(), record.key));
+        let unknown = || failure!(Spec: "{}: there is no item {}", self.run.plan().display(), record.key);
         let item = self.items.get(&record.key).ok_or_else(unknown)?;
         let cell = self.spec.cells.iter().find(|cell| cell.name == record.cell).ok_or_else(unknown)?;
         let model = self.models.get(&cell.model)?;

@@ -11,6 +11,7 @@ use specimen_decode::{
     pipeline::Sampling,
     tree::{NodeId, Proposal, TokenTree},
 };
+use specimen_foundation::fail;
 use specimen_models::{
     heads::drafters::DrafterKind,
     seam::{
@@ -64,10 +65,8 @@ pub fn forward_costs(
     let places: Vec<usize> =
         (1..).map(|nth| nth * stride).take_while(|at| at + stride <= model.n_tokens).collect();
     if places.len() < FEWEST {
-        return Err(RunError::Spec(format!(
-            "an image of `{}` has {} tokens, too few for times at {FEWEST} places and more",
-            model.name, model.n_tokens
-        )));
+        fail!(Spec: "an image of `{}` has {} tokens, too few for times at {FEWEST} places and more",
+            model.name, model.n_tokens);
     }
     let max_tree = sizes.iter().copied().chain([stride]).max().expect("the stride is one");
     let open = || model.open(prompt, sampling, max_tree);

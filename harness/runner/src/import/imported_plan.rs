@@ -8,6 +8,7 @@ use specimen_experiments::{
     plan::{Block, Item, Plan, PlanPrompt},
     spec::{Cell, DatasetSpec, Imported, SCHEMA, Spec, Timing},
 };
+use specimen_foundation::{fail, failure};
 use specimen_record::{Seed, UNKNOWN_DATASET};
 
 use super::Import;
@@ -95,11 +96,9 @@ pub(super) fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) 
         let place =
             rows.iter().find(|row| row.cell.as_deref() == Some(name)).and_then(|row| row.cell_place.as_ref());
         let place = place.map_or_else(String::new, |place| format!("{}: {place}: ", import.table.display()));
-        return Err(RunError::Spec(format!(
-            "{place}`{}` is not a name of a run or a cell: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first; a cell may have \
-             its settings in brackets, as in `lantern[delta=0.1,k=100]`",
-            name.escape_debug()
-        )));
+        fail!(Spec: "{place}`{}` is not a name of a run or a cell: 1 to 64 of `a-z 0-9 . _ + -`, a letter or \
+            digit first; a cell may have its settings in brackets, as in `lantern[delta=0.1,k=100]`",
+            name.escape_debug());
     }
     let texts = texts_of(import, rows)?;
     let prompts: Vec<PlanPrompt> = prompts_of(rows)
@@ -170,24 +169,18 @@ fn texts_of<'t>(
                     .to_owned(),
                 Some(set) => format!("`{}` has no prompt of this id", set.name()),
             };
-            RunError::Spec(format!("{}: the prompt `{}` has no text; {remedy}", at(row), row.prompt_id))
+            failure!(Spec: "{}: the prompt `{}` has no text; {remedy}", at(row), row.prompt_id)
         })?;
         if let (Some(set), Some(other)) = (prompts, known().filter(|other| *other != text)) {
             let (id, text, other) = (&row.prompt_id, text.escape_debug(), other.escape_debug());
-            return Err(RunError::Spec(format!(
-                "{}: the prompt `{id}` is \"{text}\" here and \"{other}\" in `{}`; mend the ids of the \
-                 table, choose another --caption, or leave --dataset out",
-                at(row),
-                set.name()
-            )));
+            fail!(Spec: "{}: the prompt `{id}` is \"{text}\" here and \"{other}\" in `{}`; mend the ids of \
+                the table, choose another --caption, or leave --dataset out", at(row), set.name());
         }
         if let Some(other) = texts.insert(&row.prompt_id, text).filter(|other| *other != text) {
             let (id, other, text) = (&row.prompt_id, other.escape_debug(), text.escape_debug());
-            return Err(RunError::Spec(format!(
-                "{}: the prompt `{id}` is \"{text}\" here and \"{other}\" before; one id stands for one text, and where \
-                 the table has no column `prompt_id` the id is the number in the file's name",
-                at(row)
-            )));
+            fail!(Spec: "{}: the prompt `{id}` is \"{text}\" here and \"{other}\" before; one id stands for \
+                one text, and where the table has no column `prompt_id` the id is the number in the file's \
+                name", at(row));
         }
     }
     Ok(texts)

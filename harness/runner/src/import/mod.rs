@@ -16,6 +16,7 @@ use specimen_experiments::{
     plan::Plan,
     spec::{DatasetSpec, Imported, ModelSpec, Sampling},
 };
+use specimen_foundation::failure;
 use specimen_models::seam::loaded_model::Picture;
 use specimen_record::{
     Appender, DatasetDigest, Digest, Durability, FileDigest, Git, Hardware, Item, Manifest, Phases, PlanFile,
@@ -145,7 +146,7 @@ fn write_run(
 fn picture_at(import: &Import<'_>, row: &ImageRow) -> Result<Picture, RunError> {
     picture::read(import.folder, &row.file)
         .map(picture_of)
-        .map_err(|e| RunError::Image(format!("{}: {e}", import.folder.display())))
+        .map_err(|e| failure!(Missing: "{}: {e}", import.folder.display()).into())
 }
 
 /// The time that the table reports.
@@ -175,9 +176,9 @@ fn manifest(
     rows: &[ImageRow],
     source: &SourceFile,
 ) -> Result<Manifest, RunError> {
-    let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
+    let spec = serde_json::to_value(&plan.spec).map_err(|e| failure!(Spec: "{e}"))?;
     let table = PathBuf::from(&source.name);
-    let blake3: Digest = source.blake3.to_string().parse().map_err(RunError::Spec)?;
+    let blake3: Digest = source.blake3.to_string().parse().map_err(|why| failure!(Spec: "{why}"))?;
     Ok(Manifest {
         schema: SCHEMA,
         name: plan.spec.name.clone(),

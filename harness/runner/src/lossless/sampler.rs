@@ -15,7 +15,7 @@ use specimen_decode::{
     rng::{Purpose, Uniforms, slot},
     toy::{ToyDraftModel, ToyGeneration, ToyModel},
 };
-use specimen_foundation::plain_words::plain_words;
+use specimen_foundation::{failure, plain_words::plain_words};
 
 use super::{
     Case,
@@ -91,7 +91,7 @@ impl SamplerToy {
             start_timeout: PATIENCE,
             timeout: PATIENCE,
         };
-        let process = Process::start(start).map_err(|error| RunError::Environment(error.to_string()))?;
+        let process = Process::start(start).map_err(|error| failure!(Environment: "{error}"))?;
         let sampling = Sampling {
             guidance: 3.0,
             temperature: 1.0,
@@ -141,10 +141,10 @@ impl SamplerToy {
     fn ask(&self, step: &Step) -> Result<(usize, TokenId), RunError> {
         let mut process = self.process.borrow_mut();
         let line = serde_json::to_string(step).expect("numbers and texts have a form in JSON") + "\n";
-        let (bytes, _) = process.ask_line(line).map_err(|error| RunError::Environment(error.to_string()))?;
+        let (bytes, _) = process.ask_line(line).map_err(|error| failure!(Environment: "{error}"))?;
         let wrong = |expected: &str, found: String| {
             let at = process.n_lines();
-            RunError::Environment(format!("line {at} of the program: expected {expected}, found {found}"))
+            failure!(Environment: "line {at} of the program: expected {expected}, found {found}")
         };
         let text = String::from_utf8_lossy(&bytes);
         let reply: Reply = serde_json::from_str(&text).map_err(|error| {
@@ -157,13 +157,16 @@ impl SamplerToy {
             return Err(wrong(
                 &format!("protocol {PROTOCOL} and id {}", step.id),
                 format!("protocol {} and id {}", reply.protocol, reply.id),
-            ));
+            )
+            .into());
         }
         if step.draft.len() < reply.accepted {
-            return Err(wrong(&format!("`accepted` up to {}", step.draft.len()), reply.accepted.to_string()));
+            return Err(
+                wrong(&format!("`accepted` up to {}", step.draft.len()), reply.accepted.to_string()).into()
+            );
         }
         if N_VOCAB <= reply.token as usize {
-            return Err(wrong(&format!("`token` below {N_VOCAB}"), reply.token.to_string()));
+            return Err(wrong(&format!("`token` below {N_VOCAB}"), reply.token.to_string()).into());
         }
         Ok((reply.accepted, TokenId(reply.token)))
     }
@@ -186,7 +189,7 @@ impl Subject for SamplerToy {
         }
         let drafter = Box::new(ToyDraftModel::new(self.drafter.clone()));
         let built = case.method.build(Some(drafter));
-        let mut method = built.map_err(|error| RunError::Spec(format!("the toy: {error}")))?;
+        let mut method = built.map_err(|error| failure!(Spec: "the toy: {error}"))?;
         let mut generation = ToyGeneration::new(self.target.clone(), N_TOKENS);
         Ok(decode(&mut method, &mut generation, &Uniforms::new(seed), &MonotonicClock::new()).tokens)
     }

@@ -13,6 +13,7 @@ use specimen_decode::{
     toy::{ToyDraftModel, ToyGeneration, ToyModel},
     vectors::{Neighbours, TokenVectors},
 };
+use specimen_foundation::failure;
 use specimen_models::seam::{likelihood::conditional_distributions, loaded_model::LoadedModel};
 
 use super::{
@@ -95,7 +96,7 @@ impl Toy {
             codebook: Some(self.places.clone()),
             embeddings: Some(self.places.clone()),
         };
-        config.build_with(parts).map_err(|e| RunError::Spec(format!("the toy: {e}")))
+        config.build_with(parts).map_err(|e| failure!(Spec: "the toy: {e}").into())
     }
 }
 

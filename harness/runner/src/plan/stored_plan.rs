@@ -8,6 +8,7 @@ use specimen_experiments::{
     prompts,
     spec::Spec,
 };
+use specimen_foundation::failure;
 use specimen_record::{Block, Item, ItemKey, Manifest, PlanFile, RunDir, Seed};
 
 use crate::error::RunError;
@@ -56,9 +57,8 @@ pub(crate) fn plan_of_stored(spec: Spec, file: &PlanFile) -> Result<Plan, RunErr
     let mut items = Vec::with_capacity(file.items.len());
     for item in &file.items {
         let cell = spec.cells.iter().position(|cell| cell.name == item.cell);
-        let cell = cell.ok_or_else(|| {
-            RunError::Spec(format!("the plan has items of `{}`, the spec no such cell", item.cell))
-        })?;
+        let cell = cell
+            .ok_or_else(|| failure!(Spec: "the plan has items of `{}`, the spec no such cell", item.cell))?;
         let prompt = *place.entry(&item.prompt_id).or_insert_with(|| {
             prompts.push(PlanPrompt { id: item.prompt_id.clone(), text: item.prompt.clone() });
             prompts.len() as u32 - 1
@@ -78,11 +78,11 @@ pub(crate) fn plan_of_stored(spec: Spec, file: &PlanFile) -> Result<Plan, RunErr
 /// The spec that a run's manifest holds.
 pub fn spec_of(run: &RunDir, manifest: &Manifest) -> Result<Spec, RunError> {
     serde_json::from_value(manifest.spec.clone())
-        .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))
+        .map_err(|e| failure!(Spec: "{}: `spec`: {e}", run.manifest().display()).into())
 }
 
 /// A unit variant as a spec writes it.
 pub(crate) fn word_of(value: &impl serde::Serialize) -> Result<String, RunError> {
-    let value = serde_json::to_value(value).map_err(|e| RunError::Spec(e.to_string()))?;
+    let value = serde_json::to_value(value).map_err(|e| failure!(Spec: "{e}"))?;
     Ok(value.as_str().unwrap_or_default().to_owned())
 }

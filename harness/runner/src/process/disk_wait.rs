@@ -151,6 +151,7 @@ impl<'a> DiskWait<'a> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
+    use specimen_foundation::failure;
     use std::{cell::RefCell, io::ErrorKind};
 
     use crate::process::stop_request::Request;
@@ -211,7 +212,7 @@ mod tests {
         let mut n_tries = 0;
         let written = DiskWait::new(&stop, None, &|wait| panic!("{wait:?}")).write(|| {
             n_tries += 1;
-            Err::<(), _>(RunError::Spec("no".to_owned()))
+            Err::<(), _>(failure!(Spec: "no").into())
         });
         assert!(written.is_err() && n_tries == 1);
     }

@@ -17,7 +17,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use specimen_foundation::failure::FailureKind;
+use specimen_foundation::{failure, failure::FailureKind};
 
 use crate::error::RunError;
 
@@ -50,7 +50,7 @@ impl StopRequest {
     pub fn on_signals() -> Result<Self, RunError> {
         let stop = Self::never();
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])
-            .map_err(|e| RunError::Environment(format!("cannot listen to signals: {e}")))?;
+            .map_err(|e| failure!(Environment: "cannot listen to signals: {e}"))?;
         let asked = stop.clone();
         std::thread::spawn(move || {
             let mut n_interrupts = 0;
@@ -70,7 +70,7 @@ impl StopRequest {
     /// From now on a write beyond the limit of a file's size (`ulimit -f`) fails, in place of ending the process without a word.
     pub fn survive_file_limit() -> Result<(), RunError> {
         let handled = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-        handled.map(drop).map_err(|e| RunError::Environment(format!("cannot listen to signals: {e}")))
+        handled.map(drop).map_err(|e| failure!(Environment: "cannot listen to signals: {e}").into())
     }
 
     /// Asks to finish, too, when stdin closes.

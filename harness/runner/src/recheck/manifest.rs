@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use specimen_catalog::entry::entry;
 use specimen_datasets::PromptSet;
 use specimen_experiments::spec::{ModelSpec, Spec};
+use specimen_foundation::failure;
 use specimen_record::{
     DatasetDigest, Environment, FileDigest, Git, Manifest, ModelSteps, PlanFile, RunDir, WeightsDigest,
     compare_json, described, read_document,
@@ -63,7 +64,8 @@ impl Sources<'_> {
         let Some(imported) = self.spec.cells.iter().find_map(|cell| cell.imported.as_ref()) else {
             return self.prompts.map(dataset_of).transpose();
         };
-        let blake3: specimen_record::Digest = imported.table_blake3.parse().map_err(RunError::Spec)?;
+        let blake3: specimen_record::Digest =
+            imported.table_blake3.parse().map_err(|why| failure!(Spec: "{why}"))?;
         let prompts: BTreeSet<&str> = self.file.items.iter().map(|item| item.prompt_id.as_str()).collect();
         Ok(Some(DatasetDigest {
             // The name is that of the dataset that was given, or stands for none.
@@ -101,8 +103,10 @@ impl Sources<'_> {
             }
             let model = models.get(&ModelSpec { device: CPU.to_owned(), graphs: None, ..spec.clone() })?;
             for file in &model.weights {
-                let (name, blake3) =
-                    (format!("{name} {}", file.role), file.digest.parse().map_err(RunError::Spec)?);
+                let (name, blake3) = (
+                    format!("{name} {}", file.role),
+                    file.digest.parse().map_err(|why| failure!(Spec: "{why}"))?,
+                );
                 let now = WeightsDigest { name, file: file.file.clone(), blake3 };
                 match expected.weights.iter_mut().find(|then| then.name == now.name) {
                     Some(then) => *then = now,

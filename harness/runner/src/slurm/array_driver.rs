@@ -8,6 +8,10 @@ use std::{
 };
 
 use specimen_experiments::slurm::Ask;
+use specimen_foundation::{
+    failure,
+    failure::{FailureKind, FailureMessage},
+};
 use specimen_record::{
     Environment, ItemKey, SubmittedArray, Timestamp, WorkerEnd, open_in_place, read_bounded, read_document,
     write_atomic,
@@ -226,11 +230,11 @@ impl<'a> ArrayDriver<'a> {
 
     /// Submits arrays of these shards; false when the controller does not answer now.
     fn submit_arrays(&mut self, shards: &BTreeSet<u32>) -> Result<bool, RunError> {
-        let refused = |why: String| RunError::Environment(format!("the cluster refuses the array: {why}"));
+        let refused = |why: String| failure!(Environment: "the cluster refuses the array: {why}");
         let size = match self.max_array_size.map_or_else(|| self.client().max_array_size(), Ok) {
             Ok(size) => size,
             Err(why) if passes(&why) => return Ok(false),
-            Err(why) => return Err(refused(why)),
+            Err(why) => return Err(refused(why).into()),
         };
         self.max_array_size = Some(size);
         let left = self.unfinished()?;
@@ -257,7 +261,7 @@ impl<'a> ArrayDriver<'a> {
                     self.end_unknown_arrays()?;
                     return Ok(false);
                 }
-                Err(why) => return Err(refused(why)),
+                Err(why) => return Err(refused(why).into()),
             }
         }
         self.poll.quicken();
@@ -475,13 +479,17 @@ impl<'a> ArrayDriver<'a> {
         let given_up = &self.submissions.list.given_up;
         let Some((&shard, why)) = given_up.first_key_value() else { return Ok(Completion::Done) };
         let code = read_document::<WorkerEnd>(&self.context().run.worker_end(shard)).ok().map(|end| end.code);
-        Err(RunError::GivenUp {
-            n_shards: given_up.len(),
-            shard,
-            why: why.clone(),
-            log: self.context().run.worker_log(shard),
-            code,
-        })
+        let kind = match code {
+            None => FailureKind::Environment,
+            code => FailureKind::of_exit_code(code),
+        };
+        let text = format!(
+            "{} shard(s) were given up, everything else that was made is kept; shard {shard} {why}; its log: {}; \
+             continue with --resume",
+            given_up.len(),
+            self.context().run.worker_log(shard).display()
+        );
+        Err(FailureMessage { kind, text }.into())
     }
 }
 

@@ -5,6 +5,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use specimen_experiments::array_shape::max_array_size;
+use specimen_foundation::failure;
 
 use crate::{error::RunError, process::stop_request::StopRequest};
 
@@ -108,7 +109,7 @@ impl Client<'_> {
     /// Ends an array.
     pub(crate) fn cancel(&self, job: u64) -> Result<(), RunError> {
         let said = self.ask("scancel", &[&job.to_string()]);
-        said.map(drop).map_err(|why| RunError::Environment(format!("cannot cancel job {job}: {why}")))
+        said.map(drop).map_err(|why| failure!(Environment: "cannot cancel job {job}: {why}").into())
     }
 
     /// Submits an array; its job number, or the error of `sbatch`.

@@ -5,6 +5,7 @@ use std::{path::Path, time::Duration};
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::slurm::{Ask, SlurmSpec};
+use specimen_foundation::{fail, failure};
 use specimen_record::{ItemKey, RunDir};
 
 use crate::{error::RunError, plan::shard_map::ShardMap, process::shell_quoted};
@@ -120,19 +121,14 @@ fn absolute(path: &Path) -> Result<String, RunError> {
 
 fn text_of(path: &Path) -> Result<String, RunError> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
-        RunError::Environment(format!(
-            "{}: the path is not UTF-8, which a batch script needs",
-            path.display()
-        ))
+        failure!(Environment: "{}: the path is not UTF-8, which a batch script needs", path.display()).into()
     })
 }
 
 /// A path in which `sbatch` replaces nothing.
 fn pattern(path: &str) -> Result<String, RunError> {
     if path.contains('\\') {
-        return Err(RunError::Environment(format!(
-            "{path}: sbatch reads a backslash otherwise; choose another --out"
-        )));
+        fail!(Environment: "{path}: sbatch reads a backslash otherwise; choose another --out");
     }
     Ok(path.replace('%', "%%"))
 }

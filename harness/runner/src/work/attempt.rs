@@ -11,6 +11,7 @@ use std::{
 };
 
 use specimen_experiments::spec::Cell;
+use specimen_foundation::failure;
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::{
     Allocation, Appender, Batch, Block, Document, Durability, Environment, Item, ItemKey, MachineRow,
@@ -196,7 +197,7 @@ impl<'a> Attempt<'a> {
         let decode = || within_memory(&cell.model, Some(&cell.method), || Ok(make()));
         let images = || {
             catch_unwind(AssertUnwindSafe(decode))
-                .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
+                .unwrap_or_else(|payload| Err(failure!(Spec: "{}", panic_message(&*payload)).into()))
         };
         let kind = ImageKind { is_batch: batch.n_lanes > 1, is_timed: cell.timed && !self.is_warming };
         let (decoded, refused) = self.graphs.watched(&cell.model, &model, kind, images);
@@ -440,7 +441,7 @@ impl<'a> Attempt<'a> {
 
 /// None of the images of `batch` could be made.
 fn failed_alike(batch: &Together<&Item>, error: RunError) -> Vec<Result<Generated, RunError>> {
-    let others: Vec<_> = batch.images[1..].iter().map(|_| Err(RunError::Spec(error.to_string()))).collect();
+    let others: Vec<_> = batch.images[1..].iter().map(|_| Err(failure!(Spec: "{error}").into())).collect();
     std::iter::once(Err(error)).chain(others).collect()
 }
 

@@ -13,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use specimen_foundation::failure;
 use specimen_record::{RunDir, open_in_place, read_bounded};
 
 use crate::{
@@ -158,7 +159,7 @@ pub(crate) fn lease() -> Result<Duration, RunError> {
     let Some(text) = std::env::var_os(LEASE_VARIABLE) else { return Ok(Duration::from_secs_f64(LEASE_S)) };
     let seconds = text.to_str().and_then(|text| text.parse::<f64>().ok());
     seconds.filter(|s| (0.1..=86_400.0).contains(s)).map(Duration::from_secs_f64).ok_or_else(|| {
-        RunError::Environment(format!("{LEASE_VARIABLE} is {text:?}, expected seconds from 0.1 to 86400"))
+        failure!(Environment: "{LEASE_VARIABLE} is {text:?}, expected seconds from 0.1 to 86400").into()
     })
 }
 

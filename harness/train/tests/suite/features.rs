@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use specimen_foundation::failure::{Failure, FailureKind};
+use specimen_foundation::failure::{Failure, FailureKind, FailureMessage};
 use specimen_train::{
-    error::TrainError,
     feature_export::{Exported, FeatureExport},
     target_features::MANIFEST,
 };
@@ -122,7 +121,11 @@ fn an_export_that_was_cut_ends_with_the_same_bytes_and_its_size_was_known_before
 /// The message of an export by `text` into `folder`.
 fn export_refusal(text: &str, folder: &Path) -> String {
     let error = export(text, folder).map(|_| ()).unwrap_err();
-    assert_eq!(error.downcast_ref::<TrainError>().unwrap().kind(), Some(FailureKind::Missing), "{error:#}");
+    assert_eq!(
+        error.downcast_ref::<FailureMessage>().unwrap().kind(),
+        Some(FailureKind::Missing),
+        "{error:#}"
+    );
     format!("{error:#}")
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use specimen_decode::{dist::TokenId, generation::Generation};
-use specimen_foundation::failure::{Failure, FailureKind};
+use specimen_foundation::failure::{Failure, FailureKind, FailureMessage};
 use specimen_models::{
     catalog::{self, Made, OpenModel},
     families::{
@@ -24,7 +24,6 @@ use specimen_models::{
     seam::{draft_time::DraftTime, loaded_model::LoadedModel},
 };
 use specimen_train::{
-    error::TrainError,
     head_estimate::TrainingEstimate,
     head_spec::HeadSpec,
     head_trainer::{HeadResult, HeadTraining, train_head},
@@ -269,7 +268,7 @@ fn cascades_weights_with_c_of_1_give_the_base_heads_bytes_and_others_do_not() {
 /// The message and the kind of the error that training by `text` in `folder` gives.
 pub(crate) fn refusal(text: &str, folder: &Path) -> (String, FailureKind) {
     let error = train(text, folder).map(|_| ()).unwrap_err();
-    let kind = error.downcast_ref::<TrainError>().unwrap_or_else(|| panic!("{error:#}")).kind();
+    let kind = error.downcast_ref::<FailureMessage>().unwrap_or_else(|| panic!("{error:#}")).kind();
     (format!("{error:#}"), kind.unwrap())
 }
 

@@ -52,11 +52,11 @@ impl ClipText {
     pub fn new(tower: TextTower, tokenizer: ClipTokenizer) -> Result<Self, ExtractError> {
         let TextShape { context, n_vocab, .. } = tower.shape;
         if context < CONTEXT as i64 || n_vocab != i64::from(END) + 1 {
-            return Err(ExtractError::Batch {
-                network: "a tokenizer of CLIP".to_owned(),
-                expected: format!("a tower of {CONTEXT} tokens of {} words", END + 1),
-                found: format!("one of {context} tokens of {n_vocab} words"),
-            });
+            return Err(crate::extractor::batch(
+                "a tokenizer of CLIP",
+                format!("a tower of {CONTEXT} tokens of {} words", END + 1),
+                format!("one of {context} tokens of {n_vocab} words"),
+            ));
         }
         Ok(Self { tower, tokenizer })
     }
@@ -171,11 +171,11 @@ impl TextTower {
         for (text_idx, ids) in texts.iter().enumerate() {
             let fits = !ids.is_empty() && ids.len() as i64 <= context;
             if !fits || ids.iter().any(|&id| i64::from(id) >= n_vocab) {
-                return Err(ExtractError::Batch {
-                    network: "the tower of texts".to_owned(),
-                    expected: format!("1 to {context} ids below {n_vocab}"),
-                    found: format!("text {text_idx} with {} ids up to {:?}", ids.len(), ids.iter().max()),
-                });
+                return Err(crate::extractor::batch(
+                    "the tower of texts",
+                    format!("1 to {context} ids below {n_vocab}"),
+                    format!("text {text_idx} with {} ids up to {:?}", ids.len(), ids.iter().max()),
+                ));
             }
         }
         let _guard = tch::no_grad_guard();

@@ -94,7 +94,7 @@ pub struct ClipTokenizer {
 impl ClipTokenizer {
     /// Reads the published vocabulary, gzipped or not.
     pub fn read(path: &Path) -> Result<Self, ExtractError> {
-        let refuse = |reason: String| ExtractError::Vocabulary { path: path.to_owned(), reason };
+        let refuse = |reason: String| crate::extractor::vocabulary(path, reason);
         let bytes =
             read_side_file(path).map_err(|error| refuse(format!("cannot read the vocabulary: {error}")))?;
         let text = if bytes.starts_with(&[0x1f, 0x8b]) {

@@ -145,11 +145,11 @@ impl PromptedNetwork for ImageReward {
     fn scores(&self, batch: &Batch, prompts: &[&str]) -> Result<Vec<f32>, NetworkFault> {
         let _guard = tch::no_grad_guard();
         if prompts.len() != batch.n {
-            return Err(Box::new(ExtractError::Batch {
-                network: self.name.clone(),
-                expected: "a prompt for each picture".to_owned(),
-                found: format!("{} for {}", prompts.len(), batch.n),
-            }));
+            return Err(Box::new(crate::extractor::batch(
+                &self.name,
+                "a prompt for each picture",
+                format!("{} for {}", prompts.len(), batch.n),
+            )));
         }
         let x = to_tensor(batch, &self.name, N_SIDE, self.device)?.to_kind(kind_of(self.dtype));
         let (mut ids, mut is_text) = (Vec::new(), Vec::new());

@@ -79,20 +79,20 @@ impl ImageRewardShape {
     pub(super) fn check(&self, words: &WordPieces, n_tokens: usize) -> Result<(), ExtractError> {
         if words.n_words() as i64 != self.n_words {
             let expected = self.n_words - WordPieces::ADDED.len() as i64;
-            return Err(ExtractError::Vocabulary {
-                path: words.path().to_owned(),
-                reason: format!(
+            return Err(crate::extractor::vocabulary(
+                words.path(),
+                format!(
                     "expected the vocabulary of the weights, {expected} tokens, found {}; take vocab.txt of bert-base-uncased",
                     words.n_words() - WordPieces::ADDED.len()
                 ),
-            });
+            ));
         }
         if !(2..=self.n_positions).contains(&(n_tokens as i64)) {
-            return Err(ExtractError::Batch {
-                network: NAME.to_owned(),
-                expected: format!("prompts of 2 to {} tokens", self.n_positions),
-                found: format!("{n_tokens} in the protocol"),
-            });
+            return Err(crate::extractor::batch(
+                NAME,
+                format!("prompts of 2 to {} tokens", self.n_positions),
+                format!("{n_tokens} in the protocol"),
+            ));
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ impl WordPieces {
 
     /// Reads the vocabulary at `path`, `vocab.txt` of bert-base-uncased.
     pub fn read(path: &Path) -> Result<Self, ExtractError> {
-        let wrong = |reason: String| ExtractError::Vocabulary { path: path.to_owned(), reason };
+        let wrong = |reason: String| crate::extractor::vocabulary(path, reason);
         let text = read_side_text(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
         let mut ids = serde_json::Map::new();
         for (id, token) in text.lines().enumerate() {

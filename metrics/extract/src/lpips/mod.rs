@@ -13,6 +13,7 @@ mod trunk;
 use std::{collections::BTreeMap, path::Path};
 
 use specimen_catalog::{Entry, entry};
+use specimen_foundation::fail;
 use specimen_pixels::network::{Batch, NetworkFault, PairNetwork};
 use specimen_weights::{Checkpoint, Init, LoadError, ParamSource, write_safetensors};
 use tch::{Device, Kind, Tensor};
@@ -231,16 +232,17 @@ impl OpenLpips {
         let size = |side: &Batch| (side.n, side.width, side.height);
         let n_values = a.n * 3 * a.width * a.height;
         if a.n == 0 || size(a) != size(b) || sides.iter().any(|side| side.values.len() != n_values) {
-            return Err(ExtractError::Batch {
-                network: self.name.name().to_owned(),
-                expected: "as many pictures of one size on both sides, at least one".to_owned(),
-                found: format!("{} of {}x{} and {} of {}x{}", a.n, a.width, a.height, b.n, b.width, b.height),
-            });
+            return Err(crate::extractor::batch(
+                self.name.name(),
+                "as many pictures of one size on both sides, at least one",
+                format!("{} of {}x{} and {} of {}x{}", a.n, a.width, a.height, b.n, b.width, b.height),
+            ));
         }
         let least = self.name.smallest();
         if a.width.min(a.height) < least {
             let (network, width, height) = (self.name.name(), a.width, a.height);
-            return Err(ExtractError::TooSmall { network, least, width, height });
+            fail!(Missing: "{network} takes pictures of at least {least}x{least} pixels, found \
+                {width}x{height}; give larger pictures");
         }
         Ok(())
     }

@@ -4,12 +4,9 @@ use std::path::Path;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use specimen_extract::{
-    clip::{
-        clean::{clean, clean_hugging_face},
-        tokenizer::{CONTEXT, ClipTokenizer, END, START, TextPrefix, TextRule},
-    },
-    extractor::ExtractError,
+use specimen_extract::clip::{
+    clean::{clean, clean_hugging_face},
+    tokenizer::{CONTEXT, ClipTokenizer, END, START, TextPrefix, TextRule},
 };
 
 use crate::golden;
@@ -204,9 +201,7 @@ fn texts_that_a_reader_should_know_of_are_counted_by_their_kind() {
 }
 
 fn refused(file: &Path) -> String {
-    let error = ClipTokenizer::read(file).unwrap_err();
-    assert!(matches!(error, ExtractError::Vocabulary { .. }));
-    error.to_string()
+    ClipTokenizer::read(file).unwrap_err().to_string()
 }
 
 #[test]

@@ -9,9 +9,8 @@ use crate::input::Input;
 use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
 use crate::meter::Meter;
-use crate::metrics::clip_score::ClipScoreRule;
 use crate::metrics::{CaptionsOf, Metric, Outcome, PictureScore, Sides};
-use crate::network::{NetworkFault, NetworkRule, Networks, Opened, OpenedHead, RowHead, TextNetwork};
+use crate::network::{NetworkFault, Networks, OpenedHead, RowHead};
 use crate::pairs::mean_of_groups;
 
 const NAME: &str = "aesthetic";
@@ -86,16 +85,8 @@ impl RowHead for Sum {
 }
 
 impl Networks for Sum {
-    fn images(&self, rule: &NetworkRule, _: &[&str]) -> Result<Opened, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
-    }
-
     fn head(&self, _: &str) -> Result<OpenedHead, MeasureError> {
         Ok(OpenedHead { head: Box::new(Self), provenance: None })
-    }
-
-    fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
     }
 }
 

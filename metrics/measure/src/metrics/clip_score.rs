@@ -96,7 +96,7 @@ pub enum PrefixAs {
 
 fn run(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, MeasureError> {
     match sides.captions {
-        None => Err(MeasureError::NeedsCaptions { metric: NAME.to_owned() }),
+        None => Err(crate::error::needs_captions(NAME)),
         Some(CaptionsOf::File(captions)) => clip_score(meter, sides.generated, captions),
         Some(CaptionsOf::Names(_)) => {
             let (captioned, measured, scores) = score(meter, sides)?;

@@ -10,11 +10,8 @@ use crate::error::MeasureError;
 use crate::known_answers::Known;
 use crate::measurement::SideFacts;
 use crate::meter::Meter;
-use crate::metrics::clip_score::ClipScoreRule;
 use crate::metrics::{CaptionsOf, Metric, Outcome, PictureScore, Sides};
-use crate::network::{
-    Batch, NetworkFault, NetworkRule, Networks, Opened, OpenedPrompted, PromptedNetwork, TextNetwork,
-};
+use crate::network::{Batch, NetworkFault, NetworkRule, Networks, OpenedPrompted, PromptedNetwork};
 use crate::pairs::mean_of_groups;
 
 const NAME: &str = "imagereward";
@@ -34,10 +31,9 @@ pub struct ImageRewardRule {
 pub fn imagereward(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, MeasureError> {
     let n_tokens = meter.protocol().rule(NAME, |recipe| recipe.imagereward.as_ref())?.n_tokens;
     let path = sides.generated;
-    let needs_pictures =
-        || MeasureError::NeedsPictures { path: path.to_path_buf(), metric: format!("{NAME} with captions") };
+    let needs_pictures = || crate::error::needs_pictures(path, format!("{NAME} with captions"));
     let (of, ids, source, prompts) = match sides.captions {
-        None => return Err(MeasureError::NeedsCaptions { metric: NAME.to_owned() }),
+        None => return Err(crate::error::needs_captions(NAME)),
         Some(CaptionsOf::Embeddings(_)) => return Err(needs_pictures()),
         Some(CaptionsOf::File(captions)) => {
             let source = pictures(meter, NAME, path)?;
@@ -96,16 +92,8 @@ impl PromptedNetwork for RedAndLetters {
 }
 
 impl Networks for RedAndLetters {
-    fn images(&self, rule: &NetworkRule, _: &[&str]) -> Result<Opened, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
-    }
-
     fn prompted(&self, _: &NetworkRule, _: usize) -> Result<OpenedPrompted, MeasureError> {
         Ok(OpenedPrompted { network: Box::new(Self), provenance: None })
-    }
-
-    fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
     }
 }
 

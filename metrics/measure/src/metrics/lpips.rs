@@ -7,10 +7,7 @@ use specimen_pixels::Image;
 use crate::error::MeasureError;
 use crate::known_answers::Known;
 use crate::metrics::PairMetric;
-use crate::network::{
-    Batch, Dtype, NetworkFault, NetworkRule, Networks, Opened, OpenedPairs, PairNetwork, Provenance,
-    TextNetwork,
-};
+use crate::network::{Batch, Dtype, NetworkFault, Networks, OpenedPairs, PairNetwork, Provenance};
 use crate::pair_protocol::PairRule;
 use crate::pairs::PairMeasure;
 
@@ -88,20 +85,8 @@ fn pixel(byte: u8) -> f32 {
 struct Differences;
 
 impl Networks for Differences {
-    fn images(&self, rule: &NetworkRule, _: &[&str]) -> Result<Opened, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
-    }
-
     fn pairs(&self, _: &str, _: Dtype) -> Result<OpenedPairs, MeasureError> {
         Ok(OpenedPairs { network: Box::new(Self), provenance: Vec::new() })
-    }
-
-    fn texts(
-        &self,
-        rule: &NetworkRule,
-        _: &crate::metrics::clip_score::ClipScoreRule,
-    ) -> Result<Box<dyn TextNetwork>, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::measurement::SideFacts;
 use crate::meter::Meter;
 use crate::metrics::clip_score::{ClipScoreRule, PrefixAs, Scaling, TextCleaning};
 use crate::metrics::{CaptionsOf, Metric, Outcome, Sides};
-use crate::network::{NetworkFault, NetworkRule, Networks, Opened, TextNetwork};
+use crate::network::{NetworkFault, NetworkRule, Networks, TextNetwork};
 use crate::pairs::mean_of_groups;
 use crate::protocol::Recipe;
 
@@ -169,10 +169,6 @@ impl TextNetwork for Fifty {
 }
 
 impl Networks for Fifty {
-    fn images(&self, rule: &NetworkRule, _: &[&str]) -> Result<Opened, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
-    }
-
     fn texts(&self, _: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
         Ok(Box::new(Self))
     }

@@ -168,7 +168,7 @@ impl Networks for NoTexts {
     }
 
     fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
-        Err(MeasureError::NoNetworks { network: rule.name.clone() })
+        Err(specimen_measure::error::no_networks(rule.name.clone()))
     }
 }
 

@@ -94,7 +94,10 @@ impl Checksums {
             let name = name_of(run, path);
             match (file_digest(path), self.files.get(&name)) {
                 (Err(error), _) => complaints.push(error),
-                (Ok(_), None) => complaints.push(RecordError::NotListed { path: path.clone() }),
+                (Ok(_), None) => complaints.push(RecordError::Seal {
+                    path: path.clone(),
+                    what: "the checksums do not list it; it came after the run was finished",
+                }),
                 (Ok(found), Some(expected)) if found != *expected => {
                     complaints.push(RecordError::DigestMismatch {
                         path: path.clone(),
@@ -108,7 +111,10 @@ impl Checksums {
         }
         let present: BTreeSet<String> = present.iter().map(|path| name_of(run, path)).collect();
         let gone = self.files.keys().filter(|name| part.covers(name) && !present.contains(*name));
-        complaints.extend(gone.map(|name| RecordError::Gone { path: run.root().join(name) }));
+        complaints.extend(gone.map(|name| RecordError::Seal {
+            path: run.root().join(name),
+            what: "the file is gone; the checksums list it",
+        }));
         complaints
     }
 }

@@ -21,7 +21,7 @@ pub fn check_pixels(path: &Path, record: &Record) -> Result<(), RecordError> {
     {
         if written != found {
             let (expected, found) = (written.into(), found.into());
-            return Err(RecordError::WrongCount { path: path.to_owned(), what, expected, found });
+            return Err(crate::error::wrong_count(path, what, expected, found));
         }
     }
     match Digest::of(&image.into_rgb8().into_raw()) {

@@ -3,9 +3,8 @@
 
 use crate::{Checksums, Manifest, Part, RecordError, RunDir, Seal, read_document};
 
-/// What of `part` is not as it was sealed; nothing where all is. A run that is not sealed gives
-/// [`RecordError::NotSealed`]. A run that an earlier version sealed without a list gives nothing:
-/// [`has_list`] says so.
+/// What of `part` is not as it was sealed; nothing where all is. That a run is not sealed is a
+/// complaint. A run that an earlier version sealed without a list gives nothing: [`has_list`] says so.
 pub fn seal_complaints(run: &RunDir, part: Part) -> Vec<RecordError> {
     let manifest: Manifest = match read_document(&run.manifest()) {
         Ok(manifest) => manifest,
@@ -13,7 +12,7 @@ pub fn seal_complaints(run: &RunDir, part: Part) -> Vec<RecordError> {
     };
     match &manifest.sealed {
         Some(seal) => complaints(run, seal, part),
-        None => vec![RecordError::NotSealed { path: run.manifest() }],
+        None => vec![crate::error::not_sealed(run.manifest())],
     }
 }
 
@@ -29,7 +28,10 @@ pub(crate) fn complaints(run: &RunDir, seal: &Seal, part: Part) -> Vec<RecordErr
     }
     let path = run.checksums();
     if !path.exists() {
-        return vec![RecordError::NoChecksums { path }];
+        return vec![RecordError::Seal {
+            path,
+            what: "the list of checksums is missing, and the manifest says that the run was sealed with it",
+        }];
     }
     let list: Checksums = match read_document(&path) {
         Ok(list) => list,

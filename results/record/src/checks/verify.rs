@@ -22,7 +22,7 @@ pub fn verify_shard(run: &RunDir, k: u32) -> Result<Done, RecordError> {
     let found = Done::of_shard(run, k)?;
     if marker.n_records != found.n_records {
         let (expected, found) = (marker.n_records, found.n_records);
-        return Err(RecordError::WrongCount { path: run.done(k), what: "records", expected, found });
+        return Err(crate::error::wrong_count(run.done(k), "records", expected, found));
     }
     check(run.shard(k), "the records", &marker.records_digest, found.records_digest)?;
     check(run.shard(k), "the images", &marker.images_digest, found.images_digest)?;

@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use specimen_foundation::failure;
+
 use crate::checks::pixels::check_pixels;
 use crate::checks::rows::{Counts, Times};
 use crate::checks::seal;
@@ -201,13 +203,9 @@ impl Check<'_> {
                     line: place.line(),
                     key: record.key.clone(),
                 }),
-                Some(item) if item.seed != record.seed => Some(RecordError::WrongSeed {
-                    path: path.clone(),
-                    line: place.line(),
-                    key: record.key.clone(),
-                    expected: item.seed,
-                    found: record.seed,
-                }),
+                Some(item) if item.seed != record.seed => {
+                    Some(crate::error::wrong_seed(&path, place.line(), &record.key, item.seed, record.seed))
+                }
                 _ => None,
             };
             check.found.complaints.extend(complaint);
@@ -279,7 +277,11 @@ impl Check<'_> {
             for path in self.kept(entries(&self.run.images_dir(k))).unwrap_or_default() {
                 let name = path.file_name().and_then(|name| name.to_str());
                 if !is_unfinished(&path) && !name.is_some_and(|name| self.images.contains(name)) {
-                    self.found.complaints.push(RecordError::Stray { path });
+                    self.found.complaints.push(
+                        failure!(Missing: "{}: no record names this file, and it is among the images",
+                            path.display())
+                        .into(),
+                    );
                 }
             }
         }
@@ -317,11 +319,9 @@ impl Check<'_> {
         self.found.n_planned = plan.items.len() as u64;
         let missing = || plan.items.iter().filter(|item| !self.winners.contains_key(&item.key));
         self.found.n_records = (plan.items.len() - missing().count()) as u64;
-        let incomplete = missing().next().map(|first| RecordError::Incomplete {
-            n_missing: missing().count(),
-            n_planned: plan.items.len(),
-            first: first.key.clone(),
-        });
+        let incomplete = missing()
+            .next()
+            .map(|first| crate::error::incomplete(missing().count(), plan.items.len(), &first.key));
         if self.found.sealed {
             self.found.complaints.extend(incomplete);
         }
@@ -337,7 +337,7 @@ impl Check<'_> {
         {
             let (expected, found) = (seal.n_records, self.found.n_planned);
             let path = self.run.manifest();
-            self.found.complaints.push(RecordError::WrongCount { path, what: "records", expected, found });
+            self.found.complaints.push(crate::error::wrong_count(&path, "records", expected, found));
         }
         if !path.is_file() && seal.is_none() {
             return;

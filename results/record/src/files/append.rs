@@ -54,7 +54,7 @@ impl<T: Document> Appender<T> {
     /// Appends one row and its newline.
     pub fn append(&mut self, row: &T) -> Result<(), RecordError> {
         if self.broken {
-            return Err(RecordError::Broken { path: self.path.clone() });
+            return Err(crate::error::broken(&self.path));
         }
         check_writable(&self.path, row)?;
         let line = row_bytes(&self.path, row)?;
@@ -91,11 +91,7 @@ pub(crate) fn row_bytes<T: Document>(path: &Path, row: &T) -> Result<Vec<u8>, Re
 /// The same into a buffer, whose content goes.
 pub(crate) fn write_row<T: Document>(path: &Path, row: &T, line: &mut Vec<u8>) -> Result<(), RecordError> {
     line.clear();
-    serde_json::to_writer(&mut *line, row).map_err(|e| RecordError::Refused {
-        path: path.to_owned(),
-        kind: T::KIND,
-        reason: e.to_string(),
-    })?;
+    serde_json::to_writer(&mut *line, row).map_err(|e| crate::error::refused(path, T::KIND, e))?;
     line.push(b'\n');
     Ok(())
 }

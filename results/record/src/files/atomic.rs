@@ -6,7 +6,10 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::ser::PrettyFormatter;
-use specimen_foundation::whole_file::{UNFINISHED, write_whole_with};
+use specimen_foundation::{
+    failure,
+    whole_file::{UNFINISHED, write_whole_with},
+};
 
 use crate::files::regular::{open_in_place, open_to_read};
 use crate::run::run_dir::{create_folder, entries};
@@ -76,11 +79,7 @@ pub fn write_document<T: Document>(path: &Path, document: &T) -> Result<(), Reco
     check_writable(path, document)?;
     let mut bytes = Vec::new();
     let mut json = serde_json::Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"  "));
-    document.serialize(&mut json).map_err(|e| RecordError::Refused {
-        path: path.to_owned(),
-        kind: T::KIND,
-        reason: e.to_string(),
-    })?;
+    document.serialize(&mut json).map_err(|e| crate::error::refused(path, T::KIND, e))?;
     bytes.push(b'\n');
     write_atomic(path, &bytes)
 }
@@ -91,12 +90,9 @@ pub(crate) fn check_writable<T: Document>(path: &Path, document: &T) -> Result<(
     let [_, written] = T::SCHEMAS;
     if document.schema() != written {
         let reason = format!("its schema is {}, this program writes {written}", document.schema());
-        return Err(RecordError::Refused { path: path(), kind: T::KIND, reason });
+        return Err(crate::error::refused(path(), T::KIND, reason));
     }
-    check_finite(document).map_err(|source| RecordError::NotFinite {
-        path: path(),
-        kind: T::KIND,
-        source,
-    })?;
-    document.check().map_err(|reason| RecordError::Refused { path: path(), kind: T::KIND, reason })
+    check_finite(document)
+        .map_err(|source| failure!(Bug: "{}: refusing to write a {}: {source}", path().display(), T::KIND))?;
+    document.check().map_err(|reason| crate::error::refused(path(), T::KIND, reason))
 }

@@ -45,6 +45,6 @@ mod tests {
         assert!(disk_full(&of(ErrorKind::StorageFull)).is_some());
         assert!(disk_full(&of(ErrorKind::QuotaExceeded)).is_some());
         assert!(disk_full(&of(ErrorKind::ReadOnlyFilesystem)).is_none());
-        assert!(disk_full(&RecordError::Broken { path: "a".into() }).is_none());
+        assert!(disk_full(&crate::error::broken("a")).is_none());
     }
 }

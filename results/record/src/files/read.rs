@@ -31,7 +31,7 @@ pub fn read_given(path: &Path, most: u64) -> Result<Vec<u8>, RecordError> {
 fn bounded(path: &Path, most: u64, file: io::Result<File>) -> Result<Vec<u8>, RecordError> {
     file.and_then(|file| bounded_read::read_open(file, most)).map_err(|error| {
         match bounded_read::too_large(&error) {
-            Some(_) => RecordError::TooLarge { path: path.to_owned(), what: "file", most },
+            Some(_) => crate::error::too_large(path, "file", most),
             None => RecordError::io(path, "read")(error),
         }
     })
@@ -42,7 +42,7 @@ pub fn file_digest(path: &Path) -> Result<Digest, RecordError> {
     let file = open_to_read(path).map_err(RecordError::io(path, "open"))?;
     let n_bytes = file.metadata().map_err(RecordError::io(path, "look at"))?.len();
     if n_bytes > MAX_FILE_BYTES {
-        return Err(RecordError::TooLarge { path: path.to_owned(), what: "file", most: MAX_FILE_BYTES });
+        return Err(crate::error::too_large(path, "file", MAX_FILE_BYTES));
     }
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(file).map_err(RecordError::io(path, "read"))?;
@@ -135,7 +135,7 @@ pub(crate) fn for_each_line(
         let n = bounded.read_until(b'\n', &mut bytes).map_err(RecordError::io(path, "read"))?;
         line += 1;
         if n as u64 > MAX_ROW_BYTES {
-            return Err(RecordError::TooLarge { path: path.to_owned(), what: "row", most: MAX_ROW_BYTES });
+            return Err(crate::error::too_large(path, "row", MAX_ROW_BYTES));
         }
         match bytes.pop() {
             None => return Ok(None),

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use specimen_foundation::whole_file::SCRATCH;
+use specimen_foundation::{fail, whole_file::SCRATCH};
 
 use crate::RecordError;
 use crate::run::run_dir::listed;
@@ -79,7 +79,9 @@ pub(crate) fn check_regular(root: &Path) -> Result<(), RecordError> {
     let n_more = found.len().saturating_sub(1);
     match found.into_iter().next() {
         None => Ok(()),
-        Some((path, kind)) => Err(RecordError::Irregular { path, kind, n_more }),
+        Some((path, kind)) => fail!(Missing: "{}: this is {kind}{}; below the folder of a run, only regular \
+            files and folders are read or written: remove it, or put a copy of what it stands for in its \
+            place", path.display(), more(n_more)),
     }
 }
 
@@ -89,4 +91,9 @@ fn is_scratch(root: &Path, folder: &Path) -> bool {
     let inside = folder.strip_prefix(root).unwrap_or(folder);
     let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
     parts.len() == 3 && parts[0] == "shards" && parts[2].starts_with(SCRATCH)
+}
+
+/// How many more of a kind there are, in words; nothing for none.
+fn more(n: usize) -> String {
+    if n == 0 { String::new() } else { format!(", and {n} more links or special files are in the run") }
 }

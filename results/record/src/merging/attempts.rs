@@ -249,7 +249,7 @@ impl<'a> Index<'a> {
                 None => return Err(RecordError::NotInPlan { path, line, key }),
                 Some((_, item)) if item.seed != winner.seed => {
                     let (expected, found) = (item.seed, winner.seed);
-                    return Err(RecordError::WrongSeed { path, line, key, expected, found });
+                    return Err(crate::error::wrong_seed(&path, line, &key, expected, found));
                 }
                 Some(_) => {}
             }

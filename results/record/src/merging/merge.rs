@@ -36,7 +36,7 @@ pub fn merge(run: &RunDir, plan: &PlanFile) -> Result<Merged, RecordError> {
     let mut missing = plan.items.iter().filter(|item| !index.winners.contains_key(&item.key));
     if let Some(first) = missing.next() {
         let (n_missing, n_planned) = (1 + missing.count(), plan.items.len());
-        return Err(RecordError::Incomplete { n_missing, n_planned, first: first.key.clone() });
+        return Err(crate::error::incomplete(n_missing, n_planned, &first.key));
     }
 
     index.check_times()?;

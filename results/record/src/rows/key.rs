@@ -9,6 +9,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use specimen_foundation::failure;
+
 use crate::{Digest, RecordError};
 
 /// Longest file name that [`ItemKey::file_name`] writes out before it shortens, in bytes.
@@ -129,7 +131,11 @@ impl FromStr for ItemKey {
     type Err = RecordError;
 
     fn from_str(text: &str) -> Result<ItemKey, RecordError> {
-        let bad = |reason| RecordError::BadKey { text: text.to_owned(), reason };
+        let bad = |reason| -> RecordError {
+            failure!(Bug: "`{text}` is not an item key: {reason}; expected <cell>/<prompt id>/<sample>, \
+                percent-encoded")
+            .into()
+        };
         let mut parts = text.split('/');
         let (Some(cell), Some(prompt), Some(sample), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use specimen_foundation::failure;
+
 use crate::{Digest, Document, ItemKey, RecordError, SCHEMA, Seed, canonical_json};
 
 /// One image to make.
@@ -67,7 +69,7 @@ impl PlanFile {
     ) -> Result<PlanFile, RecordError> {
         let digest = PlanFile::digest_of(&items, resolved_spec);
         let plan = PlanFile { schema: SCHEMA, name: name.to_owned(), digest, blocks, items };
-        plan.check().map_err(|reason| RecordError::BadPlan { name: name.to_owned(), reason })?;
+        plan.check().map_err(|reason| failure!(Spec: "plan `{name}`: {reason}"))?;
         Ok(plan)
     }
 

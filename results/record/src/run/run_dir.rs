@@ -3,7 +3,7 @@
 use std::fs::DirEntry;
 use std::path::{Component, Path, PathBuf};
 
-use specimen_foundation::text::first_named;
+use specimen_foundation::{fail, text::first_named};
 
 use crate::files::regular::check_regular;
 use crate::{RecordError, encode_part};
@@ -20,7 +20,7 @@ impl RunDir {
         let run = RunDir { root: path.into() };
         for (file, found) in [(run.manifest(), "manifest.json"), (run.plan(), "plan.json")] {
             if file.exists() {
-                return Err(RecordError::RunExists { path: run.root, found });
+                return Err(crate::error::run_exists(&run.root, found));
             }
         }
         check_regular(&run.root)?;
@@ -33,10 +33,13 @@ impl RunDir {
         let run = RunDir { root: path.into() };
         match run.manifest().symlink_metadata().is_ok() {
             true => check_regular(&run.root).map(|()| run),
-            false if !run.root.exists() => Err(RecordError::NoSuchFolder { path: run.root }),
+            false if !run.root.exists() => {
+                fail!(Missing: "{}: there is no such folder; name the folder of a run, such as \
+                    results/runs/NAME", run.root.display())
+            }
             false => {
                 let runs = runs_below(&run.root);
-                Err(RecordError::NotARun { path: run.root, missing: "manifest.json", runs })
+                Err(crate::error::not_a_run(&run.root, "manifest.json", runs))
             }
         }
     }
@@ -231,7 +234,8 @@ impl RunDir {
         if plain && !name.is_empty() {
             Ok(self.images_dir(k).join(name))
         } else {
-            Err(RecordError::BadImageName { name: name.to_owned() })
+            fail!(Bug: "image name `{name}` is not a plain relative path; it must stay inside its images \
+                folder")
         }
     }
 
@@ -267,7 +271,10 @@ fn numbered_folders(path: &Path) -> Result<Vec<u32>, RecordError> {
         }
         match name.parse() {
             Ok(number) if number <= LAST_NUMBER => numbers.push(number),
-            _ => return Err(RecordError::NumberTooLarge { path: entry, most: LAST_NUMBER }),
+            _ => {
+                fail!(Missing: "{}: no shard and no attempt has a number above {}; remove the folder",
+                    entry.display(), LAST_NUMBER);
+            }
         }
     }
     numbers.sort_unstable();

@@ -186,7 +186,8 @@ fn no_path_of_a_run_leaves_its_folder() {
     assert_eq!(path, run.metrics_dir().join("fid%40..%2F..").join("%2Fetc%2Fpasswd.json"));
     assert_eq!(encode_part(".."), "%2E.");
     for name in ["", "../x.png", "/x.png", "a/../../x.png", "./x.png"] {
-        assert!(matches!(run.image(0, name), Err(RecordError::BadImageName { .. })), "{name}");
+        let refused = run.image(0, name).unwrap_err().to_string();
+        assert!(refused.contains("is not a plain relative path"), "{refused}");
     }
     assert_eq!(run.image(3, "ar/x.png").unwrap(), run.images_dir(3).join("ar/x.png"));
 }
@@ -195,11 +196,9 @@ fn no_path_of_a_run_leaves_its_folder() {
 fn a_run_is_made_once_and_opened_only_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let run = fixture::new_run(folder.path());
-    assert!(matches!(RunDir::open(run.root()), Err(RecordError::NotARun { .. })));
-    let nowhere = RunDir::open(folder.path().join("nowhere")).unwrap_err();
-    assert!(
-        matches!(nowhere, RecordError::NoSuchFolder { .. }) && nowhere.to_string().contains("no such folder")
-    );
+    assert!(RunDir::open(run.root()).unwrap_err().to_string().contains("not a run directory"));
+    let nowhere = RunDir::open(folder.path().join("nowhere")).unwrap_err().to_string();
+    assert!(nowhere.contains("no such folder"), "{nowhere}");
     fs::write(run.manifest(), "{}").unwrap();
     assert_eq!(RunDir::open(run.root()).unwrap(), run);
     let error = RunDir::create(run.root()).unwrap_err().to_string();

@@ -141,7 +141,7 @@ impl Figure {
         let heading = style.is_titled.then(|| Heading::of(&words, units));
         let own = drawing.height(units);
         let high = own + heading.as_ref().map_or(0, Heading::height).cast_unsigned();
-        let bad = |reason: String| ReportError::Drawing { figure: words.name.clone(), reason };
+        let bad = |reason: String| crate::error::drawing(&words.name, reason);
 
         let mut svg = String::new();
         {

@@ -55,7 +55,7 @@ impl Page {
 
     /// The file, so many millimetres wide.
     pub(crate) fn into_pdf(self, width_mm: f64, figure: &str) -> Result<Vec<u8>, ReportError> {
-        let bad = |reason: String| ReportError::Drawing { figure: figure.to_owned(), reason };
+        let bad = |reason: String| crate::error::drawing(figure, reason);
         let factor = width_mm * POINTS_PER_MM / f64::from(self.size.0);
         let media = Rect::new(
             0.0,

@@ -109,8 +109,7 @@ impl Canvas {
         let written = png::Encoder::with_info(&mut bytes, info)
             .and_then(png::Encoder::write_header)
             .and_then(|mut writer| writer.write_image_data(self.pixels.as_raw()));
-        written
-            .map_err(|error| ReportError::Drawing { figure: figure.to_owned(), reason: error.to_string() })?;
+        written.map_err(|error| crate::error::drawing(figure, error))?;
         Ok(bytes)
     }
 }

@@ -7,6 +7,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
+use specimen_foundation::failure;
+
 use crate::ReportError;
 use crate::drawing::charts::axes::{ABOVE, Axes, BELOW, range, tick_room};
 use crate::drawing::figure::{Drawing, Drawn, DrawnFigure, EDGE, Figure, NAME, Style, Words};
@@ -52,17 +54,15 @@ struct History {
 
 impl History {
     fn parse(path: &Path, csv: &str) -> Result<History, ReportError> {
-        let wrong = |line: usize, expected: String, found: &str| ReportError::BadCurve {
-            path: path.to_owned(),
-            line,
-            expected,
-            found: found.chars().take(80).collect(),
+        let wrong = |line: usize, expected: String, found: &str| {
+            failure!(Missing: "{}: line {line}: expected {expected}, found `{}`", path.display(),
+                found.chars().take(80).collect::<String>())
         };
         let mut lines = csv.lines();
         let head = lines.next().unwrap_or_default();
         let names: Vec<String> = head.split(',').map(str::to_owned).collect();
         if names.len() < 3 || names[..2] != ["step", "seconds"] {
-            return Err(wrong(1, "a header `step,seconds,` and quantities".to_owned(), head));
+            return Err(wrong(1, "a header `step,seconds,` and quantities".to_owned(), head).into());
         }
         let mut rows = Vec::new();
         for (at, line) in lines.enumerate() {
@@ -71,7 +71,7 @@ impl History {
             rows.push(row.ok_or_else(|| wrong(at + 2, format!("{} finite numbers", names.len()), line))?);
         }
         if rows.is_empty() {
-            return Err(wrong(2, "at least one row".to_owned(), ""));
+            return Err(wrong(2, "at least one row".to_owned(), "").into());
         }
         Ok(History { names, rows })
     }

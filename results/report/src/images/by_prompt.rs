@@ -213,10 +213,10 @@ fn shards_of_images(run: &RunDir) -> Result<BTreeMap<String, u32>, ReportError> 
         let listing = match std::fs::read_dir(&folder) {
             Ok(listing) => listing,
             Err(absent) if absent.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(source) => return Err(ReportError::Unlisted { path: folder, source }),
+            Err(source) => return Err(crate::error::unlisted(&folder, source)),
         };
         for entry in listing {
-            let entry = entry.map_err(|source| ReportError::Unlisted { path: folder.clone(), source })?;
+            let entry = entry.map_err(|source| crate::error::unlisted(&folder, source))?;
             if let Ok(name) = entry.file_name().into_string() {
                 found.entry(name).or_insert(shard);
             }

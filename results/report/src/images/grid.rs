@@ -1,7 +1,7 @@
 //! The qualitative figure: one row a prompt, one column a cell, the same seed along a row. Pixels are
 //! repeated, never smoothed; a place without an image says why it is empty.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use image::{Rgb, RgbImage, imageops};
 use specimen_record::{CellSummary, RunDir, Summary, check_pixels};
@@ -12,6 +12,7 @@ use crate::ReportError;
 use crate::drawing::font::{shortened, width, wrap};
 use crate::drawing::raster::{Canvas, Text};
 use crate::images::by_prompt::{CellImage, ImagesByPrompt};
+use specimen_foundation::{fail, failure};
 use crate::table::fixed;
 
 const INK: (u8, u8, u8) = (30, 30, 30);
@@ -146,13 +147,13 @@ fn place(run: &RunDir, cell_image: &CellImage) -> Result<Place, ReportError> {
 
 /// An image, each pixel repeated until it is large enough.
 fn enlarged(path: &Path, expected: (u32, u32)) -> Result<RgbImage, ReportError> {
-    let bad = |source| ReportError::BadImage { path: PathBuf::from(path), source };
+    let bad = |source| failure!(Missing: "{}: not a readable image: {source}", path.display());
     let reader = image::ImageReader::open(path).map_err(|e| bad(e.into()))?;
     let reader = reader.with_guessed_format().map_err(|e| bad(e.into()))?;
     let image = reader.decode().map_err(bad)?.into_rgb8();
     let found = image.dimensions();
     if found != expected {
-        return Err(ReportError::WrongSize { path: path.to_owned(), expected, found });
+        fail!(Missing: "{}: the image is {found:?} pixels, its record says {expected:?}", path.display());
     }
     let factor = SMALLEST.div_ceil(found.0.max(1)).max(1);
     Ok(imageops::resize(&image, found.0 * factor, found.1 * factor, imageops::FilterType::Nearest))

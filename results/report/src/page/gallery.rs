@@ -131,13 +131,13 @@ impl Gallery {
                 let path = run.image(shard, name)?;
                 let n_bytes = match std::fs::metadata(&path) {
                     Ok(facts) => usize::try_from(facts.len()).unwrap_or(usize::MAX / 4),
-                    Err(source) => return Err(ReportError::Unlisted { path, source }),
+                    Err(source) => return Err(crate::error::unlisted(&path, source)),
                 };
                 if png_uri_len(n_bytes) > n_free {
                     n_linked += 1;
                     continue;
                 }
-                let bytes = std::fs::read(&path).map_err(|source| ReportError::Unlisted { path, source })?;
+                let bytes = std::fs::read(&path).map_err(|source| crate::error::unlisted(&path, source))?;
                 let uri = png_uri(&bytes);
                 n_free = n_free.saturating_sub(uri.len());
                 (cell_image.src, cell_image.is_linked) = (Some(uri), false);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polars::prelude::*;
-use specimen_foundation::text::counted;
+use specimen_foundation::{fail, text::counted};
 use specimen_record::Mix;
 
 use super::{SCORE, texts};
@@ -15,7 +15,7 @@ pub const MIXABLE: [Mix; 3] = [Mix::Device, Mix::Identity, Mix::Protocol];
 /// Refuses what differs and is not in `mix`.
 pub(super) fn check(frame: &DataFrame, mix: &BTreeSet<Mix>) -> Result<(), ReportError> {
     let wanted = |kind| !mix.contains(&kind);
-    let refuse = |kind, why| Err(ReportError::Mixed { kind, why });
+    let refuse = |kind: Mix, why| fail!(Mismatch: "{why}; --mix {} allows them in one table", kind.name());
     if wanted(Mix::Device)
         && let Some(why) = devices(frame)?
     {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use polars::prelude::*;
-use specimen_foundation::names::suggestion;
+use specimen_foundation::{fail, failure, names::suggestion};
 use specimen_record::{Mix, RunDir};
 
 use crate::{
@@ -67,7 +67,8 @@ impl Source {
         let Some(name) = &self.name else { return Ok(images) };
         let n = texts(&images, "run")?.len();
         if n > 1 {
-            return Err(ReportError::OneName { name: name.clone(), path: path.clone(), n });
+            fail!(Usage: "{} holds {n} runs, which cannot all have the name `{name}`; leave `{name}=` out",
+                path.display());
         }
         let named = Column::new("run".into(), vec![name.as_str(); images.height()]);
         images.with_column(named)?;
@@ -91,11 +92,8 @@ impl ImageRecords {
                 names.iter().find(|name| theirs.contains(name)).map(|name| (*other, name.clone()))
             });
             if let Some((other, name)) = earlier {
-                return Err(ReportError::SameRun {
-                    name,
-                    first: other.to_owned(),
-                    second: (*path).to_owned(),
-                });
+                fail!(Mismatch: "{} and {} both hold a run `{name}`; give one a name of its own in this \
+                    table: `OTHER={}`", other.display(), (*path).display(), (*path).display());
             }
         }
         let frame = joined(parts.into_iter().map(|(_, part)| part).collect())?;
@@ -118,7 +116,7 @@ impl ImageRecords {
         let bytes = match path.extension().and_then(|ending| ending.to_str()) {
             Some("parquet") => parquet::bytes(&self.frame)?,
             Some("csv") => self.csv()?.into_bytes(),
-            _ => return Err(ReportError::TableFormat { path: path.to_owned() }),
+            _ => fail!(Usage: "{}: a table of images is written as .parquet or .csv", path.display()),
         };
         specimen_record::write_atomic(path, &bytes)?;
         Ok(())
@@ -219,13 +217,16 @@ impl ImageRecords {
     /// The column that `name` means.
     fn grouping_column(&self, name: &str) -> Result<String, ReportError> {
         if MEANS.contains(&name) || name.starts_with(SCORE) {
-            return Err(ReportError::IsMean { name: name.to_owned() });
+            fail!(Usage: "no groups by `{name}`: the table has its mean in each row; all values are in \
+                `records --out FILE`");
         }
         let names = [name.to_owned(), format!("{PROMPT}{name}"), format!("{PARAM}{name}")];
         let has_value = |column: &String| self.has_value(column);
         let is_there = names.iter().any(|column| self.frame.column(column).is_ok());
         names.into_iter().find(has_value).ok_or_else(|| match is_there {
-            true => ReportError::EmptyGroups { name: name.to_owned() },
+            true => failure!(Usage: "no image has a value of `{name}`, so there is nothing to group by; of \
+                the datasets, parti-prompts has category and challenge, geneval task, coco2017 supercategory")
+            .into(),
             false => ReportError::NoGroups { name: name.to_owned(), known: self.columns_like(name) },
         })
     }
@@ -304,7 +305,10 @@ fn joined(parts: Vec<DataFrame>) -> Result<DataFrame, ReportError> {
             Some(above) => above.vstack(&part)?,
         });
     }
-    whole.ok_or(ReportError::NoSource)
+    whole.ok_or_else(|| {
+        failure!(Usage: "no run is given; name folders of runs, or files that `specimen records` wrote")
+            .into()
+    })
 }
 
 /// A column as texts, empty where it is null.

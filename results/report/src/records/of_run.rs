@@ -75,7 +75,7 @@ pub(super) const COLUMNS: [(&str, DataType, &str); 43] = [
 pub(super) fn frame(run: &RunDir) -> Result<DataFrame, ReportError> {
     let path = run.summary();
     if !path.exists() {
-        return Err(ReportError::NoSummary { path });
+        return Err(crate::error::no_summary(&path));
     }
     let summary: Summary = read_document(&path)?;
     let plan: PlanFile = read_document(&run.plan())?;

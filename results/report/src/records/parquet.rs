@@ -17,6 +17,8 @@ use polars::prelude::*;
 
 use super::of_run::COLUMNS;
 use super::{PARAM, PROMPT, SCORE};
+use specimen_foundation::failure;
+
 use crate::ReportError;
 
 /// Rows and bytes that a file may have, and columns of settings and scores: above any experiment, since all comes into memory.
@@ -71,7 +73,7 @@ pub(super) fn bytes(frame: &DataFrame) -> Result<Vec<u8>, ReportError> {
         group.close()?;
         writer.into_inner()
     })();
-    written.map_err(|source: ParquetError| ReportError::NotWritten { reason: source.to_string() })
+    written.map_err(|source: ParquetError| failure!(Bug: "table of images: {source}").into())
 }
 
 fn field(column: &Column) -> Result<Type, ParquetError> {
@@ -90,32 +92,32 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
 /// The frame of a file that [`bytes`] wrote, whatever wrote it again since: columns are found by name, and others than
 /// those of a frame of images are refused.
 pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
-    let wrong = |reason: String| ReportError::NotImages { path: path.to_owned(), reason };
-    let file =
-        File::open(path).map_err(|source| ReportError::Unreadable { path: path.to_owned(), source })?;
-    let size =
-        file.metadata().map_err(|source| ReportError::Unreadable { path: path.to_owned(), source })?.len();
+    let wrong = |reason: String| failure!(Missing: "{}: not a table of images: {reason}", path.display());
+    let file = File::open(path).map_err(|source| crate::error::unreadable(path, source))?;
+    let size = file.metadata().map_err(|source| crate::error::unreadable(path, source))?.len();
     if size > MOST_BYTES {
-        return Err(wrong(format!("{size} bytes; at most {MOST_BYTES} are read")));
+        return Err(wrong(format!("{size} bytes; at most {MOST_BYTES} are read")).into());
     }
     let reader = SerializedFileReader::new(file).map_err(|error| wrong(error.to_string()))?;
     let n = reader.metadata().file_metadata().num_rows();
     if !(0..=MOST_ROWS).contains(&n) {
-        return Err(wrong(format!("{n} rows; at most {MOST_ROWS} are read")));
+        return Err(wrong(format!("{n} rows; at most {MOST_ROWS} are read")).into());
     }
     let schema = reader.metadata().file_metadata().schema();
     let names: Vec<String> = schema.get_fields().iter().map(|field| field.name().to_owned()).collect();
     if let Some((missing, ..)) = COLUMNS.iter().find(|(name, ..)| !names.iter().any(|found| found == name)) {
         return Err(wrong(format!(
             "no column `{missing}`; `specimen records RUN --out FILE.parquet` writes such files"
-        )));
+        ))
+        .into());
     }
     if names.len() > COLUMNS.len() + MOST_FURTHER {
         return Err(wrong(format!(
             "{} columns; at most {} are read",
             names.len(),
             COLUMNS.len() + MOST_FURTHER
-        )));
+        ))
+        .into());
     }
     let is_text = |name: &str| {
         let fields = schema.get_fields().iter();
@@ -137,13 +139,13 @@ pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
         let row = row.map_err(|error| wrong(format!("row {at}: {error}")))?;
         n_read += 1;
         if n_read > n {
-            return Err(wrong(format!("more rows than the {n} it declares")));
+            return Err(wrong(format!("more rows than the {n} it declares")).into());
         }
         for ((name, field), values) in row.get_column_iter().zip(&mut values) {
             if let Field::Str(text) = field {
                 n_text += text.len();
                 if text.len() > MOST_TEXT || n_text > MOST_TEXTS {
-                    return Err(wrong(format!("row {at}, column `{name}`: more text than is read")));
+                    return Err(wrong(format!("row {at}, column `{name}`: more text than is read")).into());
                 }
             }
             values
@@ -152,7 +154,7 @@ pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
         }
     }
     if n_read != n {
-        return Err(wrong(format!("{n_read} rows where {n} are declared")));
+        return Err(wrong(format!("{n_read} rows where {n} are declared")).into());
     }
     let height = usize::try_from(n).map_err(|error| wrong(error.to_string()))?;
     let columns = names.iter().zip(values).map(|(name, values)| values.column(name)).collect();

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use specimen_foundation::failure;
 use specimen_record::{Summary, read_given, write_atomic};
 
 use crate::{ReportError, table::Table, tables::table::table_of};
@@ -19,13 +20,11 @@ const BRIEF: &str = "The run's report/table.md has the meaning of the columns, a
 
 /// Puts the tables of runs into a file, each wherever its name is marked, with these columns or all.
 pub fn splice(path: &Path, summaries: &[Summary], columns: &[String]) -> Result<(), ReportError> {
-    let text = String::from_utf8(read_given(path, MAX_BYTES)?).map_err(|error| ReportError::Unreadable {
-        path: path.to_owned(),
-        source: std::io::Error::other(error),
-    })?;
+    let text = String::from_utf8(read_given(path, MAX_BYTES)?)
+        .map_err(|error| crate::error::unreadable(path, std::io::Error::other(error)))?;
     let mut renewed = text.clone();
     for summary in summaries {
-        let refuse = |reason: String| ReportError::NoMark { path: path.to_owned(), reason };
+        let refuse = |reason: String| failure!(Missing: "{}: {reason}", path.display());
         let whole = table_of(summary, columns)?;
         let brief = Table { legend: vec![BRIEF.to_owned()], marked: None, ..whole.clone() };
         renewed = replaced(&renewed, &summary.name, &whole.markdown(), &brief.markdown()).map_err(refuse)?;

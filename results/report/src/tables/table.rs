@@ -138,7 +138,7 @@ impl<'c> Builder<'c> {
                     Some(value) => format!("the interval in the column `{value}`"),
                     None => known_names(&name, self.known.iter().map(|(head, _)| head.as_str())),
                 };
-                return Err(ReportError::NoColumn { name, known });
+                return Err(crate::error::no_column(name, known));
             }
         }
         let mut order: Vec<usize> = (0..self.places.len()).collect();

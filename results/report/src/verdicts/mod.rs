@@ -5,8 +5,6 @@
 //! (one run by its settings), [`reproduce`] (a paper's table), [`tune`] (the best setting inside a budget). Everything here is arithmetic on
 //! the files of a run: no network, no image, no clock.
 
-pub mod error;
-
 mod measured;
 
 pub mod papers;
@@ -22,5 +20,3 @@ pub mod ablation;
 pub mod reproduce;
 
 pub mod tune;
-
-pub use error::VerdictError;

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use specimen_experiments::expect::PublishedRef;
-
-use crate::verdicts::VerdictError;
+use specimen_foundation::{failure, failure::FailureMessage};
+use std::fmt::Display;
 
 /// The files, by name.
 const FILES: [(&str, &str); 20] = [
@@ -85,22 +85,26 @@ pub fn files() -> impl Iterator<Item = &'static str> {
 }
 
 /// The rows of a file, in its order.
-pub fn rows(file: &str) -> Result<Vec<PublishedRow>, VerdictError> {
+pub fn rows(file: &str) -> anyhow::Result<Vec<PublishedRow>> {
     let Some((_, text)) = FILES.iter().find(|(name, _)| *name == file) else {
-        return Err(VerdictError::NoSuchPaper {
-            name: file.to_owned(),
-            known: files().collect::<Vec<_>>().join(", "),
-        });
+        return Err(no_such_paper(file, &files().collect::<Vec<_>>().join(", ")).into());
     };
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    reader
-        .deserialize()
-        .map(|row| row.map_err(|e| VerdictError::BadPaper { file: file.to_owned(), reason: e.to_string() }))
-        .collect()
+    reader.deserialize().map(|row| row.map_err(|e| bad_paper(file, e).into())).collect()
+}
+
+/// A file of published numbers that does not exist.
+pub(crate) fn no_such_paper(name: &str, known: &str) -> FailureMessage {
+    failure!(Usage: "no file of published numbers is named `{name}`; there are {known}")
+}
+
+/// A file of published numbers that cannot be read.
+pub(crate) fn bad_paper(file: &str, reason: impl Display) -> FailureMessage {
+    failure!(Bug: "{file}: not a table of published numbers: {reason}")
 }
 
 /// The printed values that a spec's `[[published]]` row means: at least one, and one a metric.
-pub fn resolve(reference: &PublishedRef) -> Result<Vec<PublishedRow>, VerdictError> {
+pub fn resolve(reference: &PublishedRef) -> anyhow::Result<Vec<PublishedRow>> {
     let is_meant = |row: &PublishedRow| {
         let has = |(column, text): (&String, &String)| row.column(column) == Some(text.as_str());
         reference.columns.iter().all(has)
@@ -108,18 +112,16 @@ pub fn resolve(reference: &PublishedRef) -> Result<Vec<PublishedRow>, VerdictErr
     let meant: Vec<PublishedRow> = rows(&reference.from)?.into_iter().filter(is_meant).collect();
     let columns: Vec<String> =
         reference.columns.iter().map(|(name, text)| format!("{name} = {text:?}")).collect();
-    let refuse = |found: String| VerdictError::Unresolved {
-        cell: reference.cell.clone(),
-        file: reference.from.clone(),
-        columns: columns.join(", "),
-        found,
+    let refuse = |found: String| {
+        failure!(Usage: "cell `{}`: {} of {} means {found}; name more or other columns", reference.cell,
+            columns.join(", "), reference.from)
     };
     if meant.is_empty() {
-        return Err(refuse("no row".to_owned()));
+        return Err(refuse("no row".to_owned()).into());
     }
     for (at, row) in meant.iter().enumerate() {
         if meant[..at].iter().any(|earlier| earlier.metric == row.metric) {
-            return Err(refuse(format!("several values of `{}`, so several settings", row.metric)));
+            return Err(refuse(format!("several values of `{}`, so several settings", row.metric)).into());
         }
     }
     Ok(meant)

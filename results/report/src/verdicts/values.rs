@@ -8,8 +8,6 @@ use specimen_record::{
     read_timings, visit_rows,
 };
 
-use crate::verdicts::VerdictError;
-
 /// Values by prompt id.
 pub type ByPrompt = BTreeMap<String, f64>;
 
@@ -54,7 +52,7 @@ pub struct PairedTimes {
 
 impl RunValues {
     /// Reads the summary, the records, the times and the metrics of a run.
-    pub fn read(run: &RunDir) -> Result<RunValues, VerdictError> {
+    pub fn read(run: &RunDir) -> anyhow::Result<RunValues> {
         let summary: Summary = read_document(&run.summary())?;
         let mut values = BTreeMap::new();
         let mut seeds: BTreeMap<String, BTreeMap<_, _>> = BTreeMap::new();

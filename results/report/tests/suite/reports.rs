@@ -8,7 +8,7 @@ use std::path::Path;
 
 use image::RgbImage;
 use specimen_record::{ItemKey, Reading, RunDir, Summary, write_document};
-use specimen_report::{Options, Outcome, Quality, Report, ReportError, report};
+use specimen_report::{Options, Outcome, Quality, Report, report};
 
 fn options() -> Options {
     Options::new(Quality::Difference("target-nll".into()), 3)
@@ -448,7 +448,6 @@ fn an_image_that_does_not_fit_its_record_is_an_error() {
     assert!(error.contains("the image is (32, 64) pixels, its record says (64, 64)"), "{error}");
     fs::write(&path, "no image").unwrap();
     let error = report(&run, &options()).unwrap_err();
-    assert!(matches!(error, ReportError::BadImage { .. }), "{error}");
     assert!(error.to_string().contains("ar+0+0.png: not a readable image"), "{error}");
 }
 

@@ -101,12 +101,8 @@ fn view(
                 .map(|(from, n_bytes)| Storage { start: storage.start + from, n_bytes, ..storage })
         }
     };
-    let reported = |expected: String, found: String, remedy: &str| ConvertError::Tensor {
-        path: file.path().to_owned(),
-        name: name.to_owned(),
-        expected,
-        found,
-        remedy: remedy.to_owned(),
+    let reported = |expected: String, found: String, remedy: &str| {
+        crate::error::tensor(file.path(), name, expected, found, remedy)
     };
     check_stored(heap, tensor).map_err(|Unresolved { found, remedy }| {
         reported("a tensor whose values are those in the file".to_owned(), found, remedy)

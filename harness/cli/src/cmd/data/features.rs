@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 use specimen_experiments::estimate::human_bytes;
+use specimen_foundation::fail;
 use specimen_record::{free_bytes, sweep_unfinished};
 use specimen_runner::images::out_of_memory::within_memory;
 use specimen_train::{
@@ -18,7 +19,6 @@ use specimen_train::{
 use crate::{
     cmd::head_training::Opened,
     console::{Console, answer, answer_json},
-    exit::CliError,
     free_space,
     shared_args::Format,
 };
@@ -75,7 +75,7 @@ fn export(training: &HeadTraining<'_>, folder: &Path, console: &Console) -> anyh
         human_bytes(left)
     ));
     if let Some(why) = free_space::refusal(left, free_bytes(folder), folder) {
-        return Err(CliError::Environment(why).into());
+        fail!(Environment: "{why}");
     }
     std::fs::create_dir_all(folder)
         .with_context(|| format!("{}: cannot make the folder", folder.display()))?;

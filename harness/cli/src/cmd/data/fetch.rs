@@ -21,7 +21,7 @@ use specimen_datasets::{
     manifest::{DataItem, ITEMS, items_of},
 };
 use specimen_experiments::{estimate::Missing, parse::SpecText, prompts, spec::Spec};
-use specimen_foundation::names::suggestion;
+use specimen_foundation::{failure, names::suggestion};
 
 use crate::{
     cmd::{
@@ -30,7 +30,6 @@ use crate::{
         data::{fetch_items, verify_files},
     },
     console::{Console, answer, answer_json},
-    exit::CliError,
     requirements,
     shared_args::Format,
     spec_args::data_root,
@@ -186,7 +185,7 @@ pub(super) fn fetch(args: &FetchArgs, console: &Console) -> anyhow::Result<()> {
             format!("{} files or folders could not be fetched; the list says why and what to do", all.len())
         }
     };
-    Err(CliError::Missing(left).into())
+    Err(failure!(Missing: "{left}").into())
 }
 
 /// The entries of these models, of what they need and, where asked for, of their drafters, each once.
@@ -198,7 +197,7 @@ fn wanted_models<'n>(
     for name in names {
         let model = entry::published_entry(name).map_err(|error| match args.spec {
             // A name of the command line may be meant as a dataset.
-            None => CliError::Usage(unknown_name(name)).into(),
+            None => failure!(Usage: "{}", unknown_name(name)).into(),
             Some(_) => anyhow::Error::from(HubError::from(error)),
         })?;
         let drafter = model.head("eagle1", None).filter(|_| args.drafters);
@@ -277,7 +276,7 @@ fn brought(file: &'static PublishedFile, no_convert: bool, console: &Console) ->
                 {
                     discard(&path, file, &places)?;
                     let why = format!("{error:#}; it was removed, and nothing says what it must contain");
-                    Err(CliError::Missing(why).into())
+                    Err(failure!(Missing: "{why}").into())
                 }
                 Err(error) => Err(error.into()),
             }

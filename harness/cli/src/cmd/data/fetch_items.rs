@@ -17,9 +17,9 @@ use specimen_datasets::{
     error::DatasetError,
     manifest::{DataItem, Expected, Holds, Status},
 };
-use specimen_foundation::folders::DATA_VARIABLE;
+use specimen_foundation::{fail, failure, folders::DATA_VARIABLE};
 
-use crate::{cmd::byte_progress::ByteProgress, console::Console, exit::CliError};
+use crate::{cmd::byte_progress::ByteProgress, console::Console};
 
 /// The folder below the data folder for archives until they are unpacked.
 const DOWNLOADS: &str = "downloads";
@@ -32,20 +32,14 @@ pub(super) fn brought(
     mirror: Option<&str>,
     console: &Console,
 ) -> anyhow::Result<(PathBuf, &'static str, String)> {
-    let root = root.ok_or_else(|| {
-        CliError::Usage(format!(
-            "no data folder; set {DATA_VARIABLE} to a folder for {} and try again",
-            item.key
-        ))
-    })?;
+    let root = root.ok_or_else(
+        || failure!(Usage: "no data folder; set {DATA_VARIABLE} to a folder for {} and try again", item.key),
+    )?;
     match item.verify(Some(root))? {
         Status::Present { path } => return Ok((path, "here", item.vouched().to_owned())),
         Status::Mismatch { path, expected, found, .. } => {
             let path = path.display();
-            return Err(CliError::Missing(format!(
-                "{path}: expected {expected}, found {found}; move it away and fetch again"
-            ))
-            .into());
+            fail!(Missing: "{path}: expected {expected}, found {found}; move it away and fetch again");
         }
         Status::Absent { .. } => {}
     }
@@ -68,9 +62,8 @@ pub(super) fn brought(
     // What came from an address is not to be read again every time when it is not what was published.
     let unpublished = |why: String, gone: &[&Path]| -> anyhow::Error {
         match gone.iter().filter(|path| path.exists()).try_for_each(|path| remove(path)) {
-            Ok(()) => CliError::Missing(format!(
-                "{url}: not the published file: {why}; it was removed: fetch it again, and report it if it stays so"
-            ))
+            Ok(()) => failure!(Missing: "{url}: not the published file: {why}; it was removed: fetch it \
+                again, and report it if it stays so")
             .into(),
             Err(error) => error,
         }

@@ -101,7 +101,7 @@ fn prefix(
     prompt: &str,
     (guided, device): (bool, Device),
 ) -> Result<Prefix, ModelError> {
-    let unusable = |reason| ModelError::Prompt { model: recipe.name.into(), reason };
+    let unusable = |reason| crate::seam::model_error::prompt(recipe.name, reason);
     let prompt = recipe.prompt_rows(vocabulary, prompt, guided)?.map_err(unusable)?;
     let (n_rows, n_prefix) = (prompt.rows.len() as i64, prompt.rows[0].len() as i64);
     let (n_tokens, n_positions) = (recipe.form.n_tokens() as i64, network.config().n_positions);

@@ -167,11 +167,11 @@ fn loaded(
 fn check_unconditional(model: &str, prompt: &str, sampling: &Sampling) -> Result<(), ModelError> {
     if !prompt.is_empty() {
         let reason = format!("it is unconditional and takes an empty prompt only, found {prompt:?}");
-        return Err(ModelError::Prompt { model: model.into(), reason });
+        return Err(crate::seam::model_error::prompt(model, reason));
     }
     if sampling.guidance != 1.0 {
         let reason = format!("it is unconditional, so guidance must be 1, found {}", sampling.guidance);
-        return Err(ModelError::Sampling { model: model.into(), reason });
+        return Err(crate::seam::model_error::sampling(model, reason));
     }
     Ok(())
 }

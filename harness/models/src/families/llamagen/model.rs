@@ -134,7 +134,7 @@ fn prefix(
     prompt: &str,
     guided: bool,
 ) -> Result<Prefix, ModelError> {
-    let unusable = |reason| ModelError::Prompt { model: name.into(), reason };
+    let unusable = |reason| crate::seam::model_error::prompt(name, reason);
     let backbone: Rc<dyn Backbone> = network.backbone().clone();
     match (network.config().condition, captions) {
         (Condition::Class { n_classes }, _) => {

@@ -18,7 +18,6 @@ use crate::{
     picture::pixels::{Rounding, painter},
     seam::{
         loaded_model::{LoadedModel, Prefix, PromptFormat, WeightsId},
-        model_error::ModelError,
         token_tables::{TokenTables, vectors_of},
     },
 };
@@ -151,7 +150,7 @@ fn embedded_heads(
 /// Captions as word ids, with a row of null words under guidance.
 fn prompt_format(backbone: Rc<TinyBackbone>, encode: CaptionEncoder, device: Device) -> PromptFormat {
     Box::new(move |prompt, sampling| {
-        let unusable = |reason| ModelError::Prompt { model: NAME.into(), reason };
+        let unusable = |reason| crate::seam::model_error::prompt(NAME, reason);
         let words = encode(prompt).map_err(unusable)?;
         let &TargetConfig { caption_len, n_words, .. } = backbone.config();
         if words.len() as i64 != caption_len || words.iter().any(|&word| n_words <= i64::from(word)) {

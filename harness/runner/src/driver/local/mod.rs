@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use specimen_foundation::failure::FailureKind;
+use specimen_foundation::{failure::FailureKind, failure::FailureMessage};
 use specimen_record::{ItemKey, open_in_place, open_to_read};
 
 use self::{
@@ -190,7 +190,7 @@ impl LocalRun<'_> {
             event => report(DriverEvent::Worker(event)),
         }
         match item.filter(|_| has_failed && self.settings.fail_fast) {
-            Some(key) => Err(RunError::FailedFast { key: key.to_string() }),
+            Some(key) => Err(crate::error::failed_fast(key)),
             None => Ok(()),
         }
     }
@@ -206,12 +206,15 @@ impl LocalRun<'_> {
         if kind == Some(FailureKind::Interrupted) && disk.stop().now() != Request::Continue {
             return Ok(false);
         }
-        let failed = || RunError::Worker {
-            shard,
-            status: words(status),
-            why: why.clone().unwrap_or_else(|| last_line(&self.log(shard))),
-            log: self.log(shard),
-            code: status.code(),
+        // The driver ends with the code of its worker.
+        let failed = || {
+            let why = why.clone().unwrap_or_else(|| last_line(&self.log(shard)));
+            let (status_words, log) = (words(status), self.log(shard));
+            let text = format!(
+                "the worker of shard {shard} ended with {status_words} before its shard was done: {why}; its log: {}",
+                log.display()
+            );
+            RunError::from(FailureMessage { kind: FailureKind::of_exit_code(status.code()), text })
         };
         // It reported what is wrong, and another attempt would end the same way.
         let is_passing =
@@ -244,7 +247,7 @@ impl LocalRun<'_> {
         disk.write(|| write_failure(run, shard, item, *n))?;
         report(DriverEvent::Worker(WorkerEvent::Item { cell: key.cell(), ok: false, decode_s: 0.0 }));
         if self.settings.fail_fast {
-            return Err(RunError::FailedFast { key: key.to_string() });
+            return Err(crate::error::failed_fast(key));
         }
         deaths.given_up.insert(key);
         Ok(())

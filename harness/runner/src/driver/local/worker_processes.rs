@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use specimen_foundation::failure;
 use specimen_record::ItemKey;
 
 use crate::{error::RunError, work::worker_event::WorkerEvent};
@@ -179,7 +180,7 @@ impl WorkerProcesses {
         worker.stdin = None;
         self.free.extend(worker.gpu);
         let wait = worker.child.wait();
-        let status = wait.map_err(|e| RunError::Environment(format!("cannot wait for a worker: {e}")))?;
+        let status = wait.map_err(|e| failure!(Environment: "cannot wait for a worker: {e}"))?;
         Ok(End { status, item: worker.item, why: worker.why })
     }
 

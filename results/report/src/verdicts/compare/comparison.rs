@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use specimen_experiments::measures::{MEASURES, is_of_times};
-use specimen_foundation::names::known_names;
+use specimen_experiments::{measures::MEASURES, measures::is_of_times};
+use specimen_foundation::{fail, failure, failure::FailureMessage, names::known_names};
 use specimen_record::{CellSummary, Mix, ObservedUnit, Origin};
 use specimen_stats::{multiple_tests::holm, paired::scores_up_to_rounding};
 
@@ -12,10 +12,7 @@ pub use super::pair::{Estimate, Scale, estimate};
 
 use super::mix::{other_device, other_identity};
 use super::pair::change_of_speedup;
-use crate::verdicts::{
-    VerdictError,
-    values::{ByPrompt, RunValues, Span},
-};
+use crate::{verdicts::values::ByPrompt, verdicts::values::RunValues, verdicts::values::Span};
 
 /// What a comparison found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -122,11 +119,11 @@ impl Options {
 }
 
 /// Compares two runs.
-pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Comparison, VerdictError> {
+pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> anyhow::Result<Comparison> {
     let pairs = pairs(a, b, options)?;
     let is_other = |(one, two): &(&CellSummary, &CellSummary)| a.other_seed(&one.id, (b, &two.id)).is_some();
     if !pairs.is_empty() && pairs.iter().all(is_other) && !options.mix.contains(&Mix::Seed) {
-        return Err(other_seeds((a, b), &pairs, options));
+        return Err(other_seeds((a, b), &pairs, options).into());
     }
     let mut found = Comparison {
         schema: 2,
@@ -145,7 +142,7 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
         both.compare(&mut found)?;
     }
     if found.rows.is_empty() && found.same.is_empty() {
-        return Err(VerdictError::NothingToCompare { why: why_nothing(&found.refused) });
+        fail!(Mismatch: "nothing of the two runs can be compared: {}", why_nothing(&found.refused));
     }
     correct(&mut found.rows)?;
     Ok(found)
@@ -172,7 +169,7 @@ fn other_seeds(
     (a, b): (&RunValues, &RunValues),
     pairs: &[(&CellSummary, &CellSummary)],
     options: &Options,
-) -> VerdictError {
+) -> FailureMessage {
     let why = pairs.iter().find_map(|(one, two)| why_no_pairs((a, &one.id), (b, &two.id)));
     let why = why.unwrap_or_default();
     let mut kinds = options.mix.clone();
@@ -185,7 +182,8 @@ fn other_seeds(
         kinds.insert(Mix::Identity);
     }
     let mix = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
-    VerdictError::OtherSeeds { why: why + &more, mix }
+    failure!(Mismatch: "{}; so their images differ by chance too; compare the same prompts all the same with \
+        --mix {mix}", why + &more)
 }
 
 /// Why the images of two cells are no pairs, if some are of different seeds or of one that is not known.
@@ -225,16 +223,18 @@ fn pairs<'a>(
     a: &'a RunValues,
     b: &'a RunValues,
     options: &Options,
-) -> Result<Vec<(&'a CellSummary, &'a CellSummary)>, VerdictError> {
+) -> anyhow::Result<Vec<(&'a CellSummary, &'a CellSummary)>> {
     if options.cells.is_empty() {
         let both = a.summary.cells.iter().filter_map(|cell| Some((cell, b.summary.cell(&cell.id)?)));
         return Ok(both.collect());
     }
     let find = |run: &'a RunValues, id: &str| {
-        run.summary.cell(id).ok_or_else(|| VerdictError::NoSuchCell {
-            run: run.summary.name.clone(),
-            cell: id.to_owned(),
-            known: known_names(id, run.summary.cells.iter().map(|cell| cell.id.as_str())),
+        run.summary.cell(id).ok_or_else(|| {
+            super::cell_pair::no_such_cell(
+                &run.summary.name,
+                id,
+                &known_names(id, run.summary.cells.iter().map(|cell| cell.id.as_str())),
+            )
         })
     };
     options.cells.iter().map(|(one, two)| Ok((find(a, one)?, find(b, two)?))).collect()
@@ -267,7 +267,7 @@ impl Both<'_> {
         if a == b { a.clone() } else { format!("{a} = {b}") }
     }
 
-    fn compare(&self, found: &mut Comparison) -> Result<(), VerdictError> {
+    fn compare(&self, found: &mut Comparison) -> anyhow::Result<()> {
         let other = other_identity((&self.a.summary, self.cell_a), (&self.b.summary, self.cell_b));
         let too_few = match self.a.common_prompts(&self.cell_a.id, (self.b, &self.cell_b.id)) {
             Some([0, _]) => Some("no prompt of A is one of B: prompts are paired by their ids"),
@@ -330,7 +330,7 @@ impl Both<'_> {
     /// Seconds of A over those of B, and speedup of B minus that of A: each formed within its own run, so that the
     /// second holds where the machine's speed differed between the runs. Where a cell's decoding is unknown, seconds
     /// from the prompt to the saved image.
-    fn times(&self, found: &mut Comparison) -> Result<(), VerdictError> {
+    fn times(&self, found: &mut Comparison) -> anyhow::Result<()> {
         let of = |span| (self.a.seconds(&self.cell_a.id, span), self.b.seconds(&self.cell_b.id, span));
         let decode = of(Span::Decode);
         let is_known = !decode.0.is_empty() && !decode.1.is_empty();
@@ -377,7 +377,7 @@ impl Both<'_> {
         a: &ByPrompt,
         b: &ByPrompt,
         scale: Scale,
-    ) -> Result<(), VerdictError> {
+    ) -> anyhow::Result<()> {
         let is_still = |side: &ByPrompt| side.values().all(|value| Some(value) == side.values().next());
         if is_still(a) && is_still(b) && a.values().next() == b.values().next() {
             let (cell, measure) = (self.name(), measure.to_owned());
@@ -489,7 +489,7 @@ fn absent<'c>(cell: &'c CellSummary, metric: &str) -> Option<&'c str> {
 }
 
 /// Orders rows by measure and corrects their p values over the cells of each.
-fn correct(rows: &mut [Row]) -> Result<(), VerdictError> {
+fn correct(rows: &mut [Row]) -> anyhow::Result<()> {
     let mut measures: Vec<String> = Vec::new();
     for row in rows.iter() {
         if !measures.contains(&row.measure) {

@@ -4,8 +4,7 @@ use serde::Serialize;
 use specimen_stats::bootstrap::{BootstrapPlan, Interval, N_RESAMPLES};
 use specimen_stats::paired::{Paired, ratio_of_sums_change};
 
-use crate::verdicts::VerdictError;
-use crate::verdicts::values::{ByPrompt, PairedTimes};
+use crate::{verdicts::values::ByPrompt, verdicts::values::PairedTimes};
 
 /// How two sides are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -43,12 +42,7 @@ pub struct Estimate {
 }
 
 /// Pairs two sides over the prompts that both have; `None` for fewer than two.
-pub fn estimate(
-    a: &ByPrompt,
-    b: &ByPrompt,
-    scale: Scale,
-    seed: u64,
-) -> Result<Option<Estimate>, VerdictError> {
+pub fn estimate(a: &ByPrompt, b: &ByPrompt, scale: Scale, seed: u64) -> anyhow::Result<Option<Estimate>> {
     let shared = |of: &ByPrompt, with: &ByPrompt| -> Vec<(String, f64)> {
         let both = of.iter().filter(|(prompt, _)| with.contains_key(*prompt));
         both.map(|(prompt, value)| (prompt.clone(), *value)).collect()
@@ -106,7 +100,7 @@ pub(crate) fn change_of_speedup(
     a: &PairedTimes,
     b: &PairedTimes,
     seed: u64,
-) -> Result<Option<Estimate>, VerdictError> {
+) -> anyhow::Result<Option<Estimate>> {
     let is_shared = |prompt: &String| a.method.contains_key(prompt) && b.method.contains_key(prompt);
     let pairs = |times: &PairedTimes| {
         let of = |side: &ByPrompt| -> Vec<(String, f64)> {

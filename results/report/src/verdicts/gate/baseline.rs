@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use specimen_foundation::failure;
 use specimen_record::{
     Document, Manifest, RecordError, RunDir, SUMMARY_SCHEMA, Summary, read_document, write_document,
 };
-
-use crate::verdicts::VerdictError;
 
 /// A baseline file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,7 +71,7 @@ impl Document for Baseline {
 
 impl Baseline {
     /// Reads a baseline, or a bare summary, whose history is empty then.
-    pub fn read(path: &Path) -> Result<Baseline, VerdictError> {
+    pub fn read(path: &Path) -> anyhow::Result<Baseline> {
         let is_bare = |text: &str| {
             let value: Result<serde_json::Value, _> = serde_json::from_str(text);
             value.is_ok_and(|value| value.get("cells").is_some())
@@ -80,7 +79,9 @@ impl Baseline {
         let text = super::read_text(path)?;
         let refused = |error: RecordError| match error {
             RecordError::Syntax { .. } | RecordError::Inconsistent { .. } => {
-                VerdictError::UnusableBaseline(error)
+                failure!(Missing: "{error}; bring the file back from a copy, or remove it and write another: \
+                    --update-baseline --reason TEXT")
+                .into()
             }
             other => other.into(),
         };
@@ -103,7 +104,7 @@ impl Baseline {
         former: Option<&Baseline>,
         reason: &str,
         runner: Option<&str>,
-    ) -> Result<Baseline, VerdictError> {
+    ) -> anyhow::Result<Baseline> {
         let summary: Summary = read_document(&run.summary())?;
         let manifest: Manifest = read_document(&run.manifest())?;
         // The manifest names the driver's, on which a run of a cluster computed nothing.

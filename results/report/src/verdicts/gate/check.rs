@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use specimen_experiments::measures;
 use specimen_foundation::{
+    fail,
     names::nearest,
     text::{counted, first_named},
 };
@@ -14,7 +15,7 @@ use specimen_record::{CellSummary, PlanFile, Reading, Summary, compare_json, des
 use super::baseline::Baseline;
 use super::judge::judge;
 use super::rules::{Bound, Direction, Rule, Rules, percent};
-use crate::verdicts::{VerdictError, measured};
+use crate::verdicts::measured;
 
 /// Cells that a sentence names, at most.
 const MOST_NAMED: usize = 8;
@@ -98,15 +99,13 @@ pub fn check(
     baseline: &Baseline,
     runs: &[Summary],
     runner: Option<&str>,
-) -> Result<Gate, VerdictError> {
+) -> anyhow::Result<Gate> {
     let expected = &baseline.summary.plan_digest;
     if let Some(other) = runs.iter().find(|run| run.plan_digest != *expected) {
-        return Err(VerdictError::OtherExperiment {
-            run: other.name.clone(),
-            expected: expected.as_str()[..12].to_owned(),
-            found: other.plan_digest.as_str()[..12].to_owned(),
-            differences: differences(&baseline.summary, other),
-        });
+        fail!(Mismatch: "run `{}` is another experiment than the baseline (plan {}, the baseline's is {}): \
+            {}; run the baseline's spec, or renew the baseline with --update-baseline and a reason",
+            other.name, &other.plan_digest.as_str()[..12], &expected.as_str()[..12],
+            differences(&baseline.summary, other));
     }
     let has_speedups = rules.rules.iter().any(|rule| rule.measure.starts_with("speedup"));
     let slow_baselines = runs.first().filter(|_| has_speedups).map(Summary::slow_baselines);
@@ -126,23 +125,16 @@ pub fn check(
         let measure = &rule.measure;
         if measures::measure(measure).is_none() && !known.contains(measure) {
             let names = measures::named().chain(known.iter().map(String::as_str));
-            return Err(VerdictError::UnknownMeasure {
-                place: rule.measure_place.clone(),
-                measure: measure.clone(),
-                nearest: nearest(measure, names.clone()).first().map(|name| (*name).to_owned()),
-                known: names.collect::<Vec<_>>().join(", "),
-            });
+            fail!(Spec: "{}: unknown measure `{measure}`{}; expected one of {}", rule.measure_place,
+                suggested(nearest(measure, names.clone()).first().copied()),
+                names.collect::<Vec<_>>().join(", "));
         }
         let known: Vec<&str> = baseline.summary.cells.iter().map(|cell| cell.id.as_str()).collect();
         // One name that fits no cell is misspelt, and what it names would never be checked.
         let unused: Vec<&str> = rule.unused(&known).collect();
         if !unused.is_empty() || known.is_empty() {
-            return Err(VerdictError::UnusedRule {
-                place: rule.place.clone(),
-                measure: rule.measure.clone(),
-                cells: unused.join("`, `"),
-                known: known.join(", "),
-            });
+            fail!(Spec: "{}: `{}` of the rule for `{}` matches no cell of the baseline; the baseline has {}",
+                rule.place, unused.join("`, `"), rule.measure, known.join(", "));
         }
         for cell in baseline.summary.cells.iter().filter(|cell| rule.is_for(&cell.id)) {
             let check = RuleCheck { rule, baseline, runs, runner };
@@ -301,4 +293,9 @@ impl RuleCheck<'_> {
         );
         (false, Some(open))
     }
+}
+
+/// `, did you mean NAME?`, if there is one.
+fn suggested(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
 }

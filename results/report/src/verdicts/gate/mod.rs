@@ -14,18 +14,14 @@ pub mod starter;
 
 use std::path::Path;
 
+use specimen_foundation::failure;
 use specimen_record::read_given;
-
-use crate::verdicts::VerdictError;
 
 /// Bytes of a baseline or of its rules, at most.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// The text of the file at `path`.
-fn read_text(path: &Path) -> Result<String, VerdictError> {
-    String::from_utf8(read_given(path, MAX_BYTES)?).map_err(|error| VerdictError::Io {
-        path: path.to_owned(),
-        action: "read as text",
-        source: std::io::Error::other(error),
-    })
+fn read_text(path: &Path) -> anyhow::Result<String> {
+    String::from_utf8(read_given(path, MAX_BYTES)?)
+        .map_err(|error| failure!(Missing: "{}: cannot read as text: {}", path.display(), error).into())
 }

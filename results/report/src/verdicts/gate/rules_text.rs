@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 use specimen_experiments::place::Places;
+use specimen_foundation::failure;
 use toml::Spanned;
 
 use super::rules::{Bound, Direction, Rule, Rules};
-use crate::verdicts::VerdictError;
 
 /// Schema number of files of rules.
 const SCHEMA: u32 = 1;
@@ -45,27 +45,28 @@ type Fault = (usize, String);
 
 impl Rules {
     /// Reads and checks a file of rules.
-    pub fn read(path: &Path) -> Result<Rules, VerdictError> {
+    pub fn read(path: &Path) -> anyhow::Result<Rules> {
         let text = super::read_text(path)?;
         Rules::parse(&path.display().to_string(), &text)
     }
 
     /// Checks the text of a file of rules.
-    pub fn parse(file: &str, text: &str) -> Result<Rules, VerdictError> {
+    pub fn parse(file: &str, text: &str) -> anyhow::Result<Rules> {
         let places = Places::file(file, text);
-        let refuse =
-            |(at, reason): Fault| VerdictError::BadRules { place: places.at(at).to_string(), reason };
+        let refuse = |(at, reason): Fault| failure!(Spec: "{}: {reason}", places.at(at));
         let found: FileText = toml::from_str(text).map_err(|error| {
             let (place, reason) = places.said(error.span(), error.message());
-            VerdictError::BadRules { place: place.to_string(), reason }
+            failure!(Spec: "{place}: {reason}")
         })?;
         let schema = *found.schema.as_ref();
         if schema != SCHEMA {
             let reason = format!("schema is {schema}, this program reads {SCHEMA}");
-            return Err(refuse((found.schema.span().start, reason)));
+            return Err(refuse((found.schema.span().start, reason)).into());
         }
         if found.rules.is_empty() {
-            return Err(refuse((0, "there is no [[rule]], so nothing would be checked; add one".to_owned())));
+            return Err(
+                refuse((0, "there is no [[rule]], so nothing would be checked; add one".to_owned())).into()
+            );
         }
         let rules = found.rules.into_iter().map(|rule| {
             let (at, rule) = (rule.span().start, rule.into_inner());
@@ -184,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    fn parse(rule: &str) -> Result<Rules, VerdictError> {
+    fn parse(rule: &str) -> anyhow::Result<Rules> {
         Rules::parse("r.toml", &format!("schema = 1\n[[rule]]\ncells = [\"*\"]\n{rule}"))
     }
 

@@ -13,16 +13,7 @@ use specimen_stats::{
 };
 
 use super::paper::{Claim, Paper, Test};
-use crate::{
-    table::{deciding, fixed},
-    verdicts::{
-        VerdictError,
-        compare::comparison::{Estimate, Scale, estimate},
-        gate::rules::percent as share_in_percent,
-        measured,
-        values::{ByPrompt, RunValues, Span},
-    },
-};
+use crate::{table::deciding, table::fixed, verdicts::compare::comparison::Estimate, verdicts::compare::comparison::Scale, verdicts::compare::comparison::estimate, verdicts::gate::rules::percent as share_in_percent, verdicts::measured, verdicts::values::ByPrompt, verdicts::values::RunValues, verdicts::values::Span};
 
 /// What came of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -115,7 +106,7 @@ impl Part {
     }
 
     /// What an interval says that has to be inside `(low, high)`, either of which may be infinite.
-    fn of_interval(ends: &Ends, low: f64, high: f64, said: String) -> Result<Part, VerdictError> {
+    fn of_interval(ends: &Ends, low: f64, high: f64, said: String) -> anyhow::Result<Part> {
         let verdict = match (ends.low >= low && ends.high <= high, ends.high < low || ends.low > high) {
             (true, _) => ClaimVerdict::Holds,
             (_, true) => ClaimVerdict::DoesNotHold,
@@ -139,7 +130,7 @@ impl Part {
 
 impl Ends {
     /// Prompts whose interval would no longer hold any edge inside it.
-    fn prompts_to_decide(&self, low: f64, high: f64) -> Result<Option<u64>, VerdictError> {
+    fn prompts_to_decide(&self, low: f64, high: f64) -> anyhow::Result<Option<u64>> {
         let Some(n) = self.n.filter(|n| *n > 1) else { return Ok(None) };
         let inside = [low, high].into_iter().filter(|edge| self.low <= *edge && *edge <= self.high);
         let needed = inside.map(|edge| {
@@ -154,7 +145,7 @@ impl Ends {
 }
 
 /// Tests a claim of a paper on a run.
-pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim, VerdictError> {
+pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> anyhow::Result<TestedClaim> {
     let has = |cell: &str| run.summary.cell(cell).is_some();
     let of_role = |name: &str| {
         let names = paper.roles.get(name).into_iter().flatten();
@@ -232,7 +223,7 @@ struct Tester<'a> {
 }
 
 impl Tester<'_> {
-    fn parts(&self, test: &Test) -> Result<Vec<Part>, VerdictError> {
+    fn parts(&self, test: &Test) -> anyhow::Result<Vec<Part>> {
         match test {
             Test::Greater { cell, than } => than.iter().map(|other| self.greater(cell, other)).collect(),
             Test::NotLess { cell, than, within } => {
@@ -248,7 +239,7 @@ impl Tester<'_> {
     }
 
     /// `cell` has more than `other`. Equal values are not greater.
-    fn greater(&self, cell: &str, other: &str) -> Result<Part, VerdictError> {
+    fn greater(&self, cell: &str, other: &str) -> anyhow::Result<Part> {
         Ok(match self.excess(cell, other, &[0.0])? {
             Err(open) => open,
             Ok((ends, said)) if ends.high <= 0.0 => {
@@ -261,7 +252,7 @@ impl Tester<'_> {
     }
 
     /// `cell` has at least what `other` has, up to a share of it.
-    fn not_less(&self, cell: &str, other: &str, within: f64) -> Result<Part, VerdictError> {
+    fn not_less(&self, cell: &str, other: &str, within: f64) -> anyhow::Result<Part> {
         Ok(match self.excess(cell, other, &[-within])? {
             Err(open) => open,
             Ok((ends, said)) => {
@@ -274,7 +265,7 @@ impl Tester<'_> {
         })
     }
 
-    fn alike(&self, cell: &str, other: &str, within: f64) -> Result<Part, VerdictError> {
+    fn alike(&self, cell: &str, other: &str, within: f64) -> anyhow::Result<Part> {
         Ok(match self.excess(cell, other, &[-within, within])? {
             Err(open) => open,
             Ok((ends, said)) => {
@@ -285,7 +276,7 @@ impl Tester<'_> {
     }
 
     /// No step falls beyond chance, and from first to last it rises.
-    fn rises(&self, cells: &[String]) -> Result<Vec<Part>, VerdictError> {
+    fn rises(&self, cells: &[String]) -> anyhow::Result<Vec<Part>> {
         let mut parts = Vec::new();
         for pair in cells.windows(2) {
             parts.push(match self.excess(&pair[1], &pair[0], &[0.0])? {
@@ -307,7 +298,7 @@ impl Tester<'_> {
     }
 
     /// The only condition on an absolute magnitude.
-    fn between(&self, cell: &str, low: f64, high: f64) -> Result<Part, VerdictError> {
+    fn between(&self, cell: &str, low: f64, high: f64) -> anyhow::Result<Part> {
         let known = match self.summary_of(&self.measure, cell) {
             Err(open) => return Ok(open),
             Ok(known) => known,
@@ -336,7 +327,7 @@ impl Tester<'_> {
         })
     }
 
-    fn ratio(&self, cell: &str, of: &str, low: f64, high: f64) -> Result<Part, VerdictError> {
+    fn ratio(&self, cell: &str, of: &str, low: f64, high: f64) -> anyhow::Result<Part> {
         Ok(match self.excess(cell, of, &[low - 1.0, high - 1.0])? {
             Err(open) => open,
             Ok((ends, _)) => {
@@ -359,7 +350,7 @@ impl Tester<'_> {
         cell: &str,
         other: &str,
         bounds: &[f64],
-    ) -> Result<Result<(Ends, String), Part>, VerdictError> {
+    ) -> anyhow::Result<Result<(Ends, String), Part>> {
         let measure = self.measure.as_str();
         let (ours, theirs, scale) = match measure {
             // A speedup over the shared baseline is compared by the times themselves: both ran interleaved.
@@ -462,7 +453,7 @@ impl Tester<'_> {
 
     /// The 95 % interval of a cell's value and the prompts behind it: the summary's, else that of the mean over prompts where
     /// the measure has a value for each image.
-    fn ends(&self, cell: &str, known: &Known) -> Result<Option<Ends>, VerdictError> {
+    fn ends(&self, cell: &str, known: &Known) -> anyhow::Result<Option<Ends>> {
         let value = known.value;
         if let Some([low, high]) = known.ci95 {
             return Ok(Some(Ends { value, low, high, n: Some(known.n as usize) }));
@@ -508,7 +499,7 @@ impl Tester<'_> {
         Some(metric.fewest_images()? as u64)
     }
 
-    fn paired(&self, a: &ByPrompt, b: &ByPrompt, scale: Scale) -> Result<Option<Estimate>, VerdictError> {
+    fn paired(&self, a: &ByPrompt, b: &ByPrompt, scale: Scale) -> anyhow::Result<Option<Estimate>> {
         let digest = self.run.summary.result_digest.as_str();
         let seed = u64::from_str_radix(&digest[..16], 16).unwrap_or_default();
         estimate(a, b, scale, seed)

@@ -7,7 +7,6 @@ use specimen_experiments::spec::{Cell, MetricSpec, Spec};
 use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 
 use super::paper::{Claim, Paper, PaperTable, Test};
-use crate::verdicts::VerdictError;
 
 /// A claim that a spec tests, and whether a run of it could decide it.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +42,7 @@ pub enum Outlook {
 
 /// The claims of all papers that the committed spec `file` (its file name below `experiments/specs/paper`) tests, for `spec`,
 /// which is that spec with any overrides, over `n_prompts` prompts.
-pub fn prospects(file: &str, spec: &Spec, n_prompts: usize) -> Result<Vec<Prospect>, VerdictError> {
+pub fn prospects(file: &str, spec: &Spec, n_prompts: usize) -> anyhow::Result<Vec<Prospect>> {
     let mut found = Vec::new();
     for paper in Paper::all()? {
         for claim in &paper.claims {
@@ -61,7 +60,7 @@ fn outlook(
     claim: &Claim,
     file: &str,
     (spec, n_prompts): (&Spec, usize),
-) -> Result<Option<Outlook>, VerdictError> {
+) -> anyhow::Result<Option<Outlook>> {
     let table: &PaperTable = paper.table(&claim.table)?;
     let is_its_own = claim.specs.values().any(|own| own == file);
     let model = table.specs.iter().find(|(_, files)| files.iter().any(|name| name == file));

@@ -1,13 +1,12 @@
 //! What is known of a paper, as the files `results/papers/*.toml` say it: its tables, their layout, their twins, and its
 //! claims as conditions on the cells of a twin.
 
+use crate::papers;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use specimen_experiments::{bundled::bundled, parse::SpecText, spec::Spec};
-use specimen_foundation::names::known_names;
-
-use crate::verdicts::VerdictError;
+use specimen_foundation::{fail, failure, names::known_names};
 
 /// The papers, by id.
 const PAPERS: [(&str, &str); 8] = [
@@ -294,60 +293,57 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 impl Paper {
     /// The paper of this name.
-    pub fn named(id: &str) -> Result<Paper, VerdictError> {
+    pub fn named(id: &str) -> anyhow::Result<Paper> {
         let Some((_, text)) = PAPERS.iter().find(|(name, _)| *name == id) else {
             let known = names().collect::<Vec<_>>().join(", ");
-            return Err(VerdictError::NoSuchPaper { name: id.to_owned(), known });
+            return Err(papers::no_such_paper(id, &known).into());
         };
-        toml::from_str(text)
-            .map_err(|e| VerdictError::BadPaper { file: format!("{id}.toml"), reason: e.to_string() })
+        toml::from_str(text).map_err(|e| papers::bad_paper(&format!("{id}.toml"), e).into())
     }
 
     /// All papers.
-    pub fn all() -> Result<Vec<Paper>, VerdictError> {
+    pub fn all() -> anyhow::Result<Vec<Paper>> {
         names().map(Paper::named).collect()
     }
 
     /// The table of this name.
-    pub fn table(&self, id: &str) -> Result<&PaperTable, VerdictError> {
-        self.tables.iter().find(|table| table.id == id).ok_or_else(|| VerdictError::NoSuchTable {
-            paper: self.id.clone(),
-            table: id.to_owned(),
-            known: known_names(id, self.tables.iter().map(|table| table.id.as_str())),
+    pub fn table(&self, id: &str) -> anyhow::Result<&PaperTable> {
+        self.tables.iter().find(|table| table.id == id).ok_or_else(|| {
+            failure!(Usage: "{} has no table `{id}`; there are {}", self.id,
+                known_names(id, self.tables.iter().map(|table| table.id.as_str())))
+            .into()
         })
     }
 }
 
 impl PaperTable {
     /// The specs of the table on a model.
-    pub fn specs(&self, model: &str) -> Result<Vec<SpecText>, VerdictError> {
+    pub fn specs(&self, model: &str) -> anyhow::Result<Vec<SpecText>> {
         match self.specs.get(model) {
             Some(names) => names.iter().map(|name| spec_named(name)).collect(),
-            None => Err(VerdictError::NoTwin {
-                table: self.id.clone(),
-                model: model.to_owned(),
-                known: known_names(model, self.specs.keys().map(String::as_str)),
-            }),
+            None => fail!(Usage: "no spec reproduces `{}` on model `{model}`; there is one for {}; give a \
+                run of your own with --run", self.id,
+                known_names(model, self.specs.keys().map(String::as_str))),
         }
     }
 
     /// The first of them, resolved.
-    pub fn twin(&self, model: &str) -> Result<Spec, VerdictError> {
+    pub fn twin(&self, model: &str) -> anyhow::Result<Spec> {
         self.specs(model)?;
         resolved(&self.specs[model][0])
     }
 }
 
 /// The committed spec of a paper with this file name.
-pub fn spec_named(name: &str) -> Result<SpecText, VerdictError> {
-    let bad = |reason: String| VerdictError::BadPaper { file: name.to_owned(), reason };
+pub fn spec_named(name: &str) -> anyhow::Result<SpecText> {
+    let bad = |reason: String| papers::bad_paper(name, reason);
     let found = bundled(&format!("paper/{}", name.trim_end_matches(".toml")));
     let found = found.ok_or_else(|| bad("there is no such spec in experiments/specs/paper".to_owned()))?;
-    SpecText::parse(name, found.text).map_err(|error| bad(error.to_string()))
+    SpecText::parse(name, found.text).map_err(|error| bad(error.to_string()).into())
 }
 
 /// The same, resolved.
-pub fn resolved(name: &str) -> Result<Spec, VerdictError> {
-    let bad = |reason: String| VerdictError::BadPaper { file: name.to_owned(), reason };
-    spec_named(name)?.resolve().map_err(|error| bad(error.to_string()))
+pub fn resolved(name: &str) -> anyhow::Result<Spec> {
+    let bad = |reason: String| papers::bad_paper(name, reason);
+    spec_named(name)?.resolve().map_err(|error| bad(error.to_string()).into())
 }

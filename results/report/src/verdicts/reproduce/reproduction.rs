@@ -4,21 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use specimen_experiments::{expect::PublishedRef, spec::Spec};
-use specimen_foundation::text::counted;
+use specimen_foundation::{fail, failure, text::counted};
 use specimen_record::{CellSummary, Reading};
 
 use super::claims::{ClaimVerdict, TestedClaim, test};
 use super::paper::{Claim, Paper, PaperColumn, PaperTable, resolved};
-use crate::{
-    table::deciding,
-    verdicts::{
-        VerdictError,
-        gate::rules::percent,
-        measured,
-        papers::{PublishedRow, resolve, rows},
-        values::RunValues,
-    },
-};
+use crate::{table::deciding, verdicts::gate::rules::percent, verdicts::measured, verdicts::papers::PublishedRow, verdicts::papers::resolve, verdicts::papers::rows, verdicts::values::RunValues};
 
 /// A table of a paper and a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -165,10 +156,11 @@ pub fn reproduce(
     table: &PaperTable,
     run: &RunValues,
     longer: &BTreeMap<String, RunValues>,
-) -> Result<Reproduction, VerdictError> {
+) -> anyhow::Result<Reproduction> {
     let summary = &run.summary;
-    let spec: Spec = serde_json::from_value(summary.spec.clone())
-        .map_err(|e| VerdictError::ForeignSpec { run: summary.name.clone(), reason: e.to_string() })?;
+    let spec: Spec = serde_json::from_value(summary.spec.clone()).map_err(
+        |e| failure!(Missing: "run `{}`: another version of the program wrote its spec: {e}", summary.name),
+    )?;
     let mut models: Vec<&str> = summary.cells.iter().map(|cell| cell.model.as_str()).collect();
     models.dedup();
     let claims_only = !models.iter().any(|model| paper.models.contains_key(*model));
@@ -181,11 +173,9 @@ pub fn reproduce(
         printed.extend(rows_of_group(paper, table, &group, run, &references));
     }
     if printed.iter().all(|row| row.cell.is_none()) {
-        return Err(VerdictError::OtherTable {
-            run: summary.name.clone(),
-            table: format!("{}:{}", paper.id, table.id),
-            published: table.published.clone(),
-        });
+        fail!(Mismatch: "run `{}` is no run of `{}`: none of its cells has a row in it; leave out --run to \
+            run the twin, or name the rows in the spec by [[published]] with from = \"{}\"", summary.name,
+            format!("{}:{}", paper.id, table.id), table.published);
     }
     Ok(Reproduction {
         schema: 2,
@@ -215,7 +205,7 @@ pub fn reproduce(
 
 /// Which rows the cells of a run stand for: what the committed spec of its name says by now, since that is no part of a run's
 /// identity, and what the run's own says of other cells.
-fn references(table: &PaperTable, spec: Spec) -> Result<Vec<PublishedRef>, VerdictError> {
+fn references(table: &PaperTable, spec: Spec) -> anyhow::Result<Vec<PublishedRef>> {
     let mut references: Vec<PublishedRef> = Vec::new();
     for name in table.specs.values().flatten() {
         let committed = resolved(name)?;
@@ -239,7 +229,7 @@ struct Group {
 }
 
 /// The rows of a paper's table, in its order.
-fn groups(table: &PaperTable) -> Result<Vec<Group>, VerdictError> {
+fn groups(table: &PaperTable) -> anyhow::Result<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
     let is_shown = |row: &PublishedRow| {
         let is_of_table = table.only.iter().all(|(column, text)| row.column(column) == Some(text.as_str()));

@@ -6,7 +6,6 @@ use specimen_experiments::goal::{Constraint, Side};
 use specimen_stats::rounding::is_equal;
 
 use super::sample::Sample;
-use crate::verdicts::VerdictError;
 
 /// A value with its 95 % interval, or the reason why there is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,7 +72,7 @@ impl BoundCheck {
         sides: Sides<'_>,
         level: f64,
         n_prompts: usize,
-    ) -> Result<BoundCheck, VerdictError> {
+    ) -> anyhow::Result<BoundCheck> {
         let Sides { value, baseline, is_by_construction, is_nearer } = sides;
         let text = constraint.text.clone();
         // A bound that the baseline itself misses asks for more than being near it, and is taken as it is.
@@ -141,7 +140,7 @@ fn up_to_rounding(slack: f64, size: f64) -> f64 {
 }
 
 /// A sample's value with its 95 % interval.
-pub(crate) fn reading(sample: &Sample) -> Result<Reading, VerdictError> {
+pub(crate) fn reading(sample: &Sample) -> anyhow::Result<Reading> {
     Ok(Reading {
         value: sample.value(),
         ci95: sample.interval(super::sample::ALONE)?,

@@ -9,7 +9,7 @@ use specimen_stats::{
     student::student_quantile,
 };
 
-use crate::verdicts::{VerdictError, values::ByPrompt};
+use crate::verdicts::values::ByPrompt;
 
 /// The level of single intervals, and of those in summaries.
 pub const ALONE: f64 = 0.95;
@@ -50,7 +50,7 @@ impl Sample {
 
     /// The interval of [`Sample::value`] at `confidence`, in (0, 1); `None` for fewer than [`FEWEST_OBSERVATIONS`] prompts and
     /// for one value without an interval.
-    pub fn interval(&self, confidence: f64) -> Result<Option<[f64; 2]>, VerdictError> {
+    pub fn interval(&self, confidence: f64) -> anyhow::Result<Option<[f64; 2]>> {
         let around = |value: f64, half: f64| Some([value - half, value + half]);
         Ok(match self {
             Sample::Prompts(_) => match self.spread() {
@@ -69,7 +69,7 @@ impl Sample {
     /// Prompts that would show on which side of 0 the mean is, at `level`, if mean, spread and the prompts of a value stay as
     /// they are: of `n_prompts` some may share a value, as images that were decoded together share a time. `None` where nothing
     /// says so or it is more than a million values.
-    pub fn prompts_to_decide(&self, level: f64, n_prompts: usize) -> Result<Option<u64>, VerdictError> {
+    pub fn prompts_to_decide(&self, level: f64, n_prompts: usize) -> anyhow::Result<Option<u64>> {
         let Some(spread) = self.spread() else { return Ok(None) };
         let half = t_quantile(spread.n, level)? * spread.error;
         let open = Undecided { n: spread.n as u64, distance: spread.mean.abs(), side: half, half };
@@ -163,7 +163,7 @@ struct Spread {
 }
 
 /// Half the width of a two-sided interval at `confidence` of a mean of `n` values, in standard errors.
-fn t_quantile(n: usize, confidence: f64) -> Result<f64, VerdictError> {
+fn t_quantile(n: usize, confidence: f64) -> anyhow::Result<f64> {
     Ok(student_quantile(n as u64 - 1, 0.5 + confidence / 2.0)?)
 }
 

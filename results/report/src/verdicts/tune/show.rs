@@ -1,15 +1,13 @@
 //! A tuning for people and as CSV.
 
+use anyhow::anyhow;
 use super::{
     bound::{BoundCheck, Reading},
     sample::ALONE,
     trial::{Standing, Trial},
     tuning::Tuning,
 };
-use crate::{
-    table::{Column, Entry, Table, column_decimals, deciding_interval, fixed, plain, with_interval},
-    verdicts::VerdictError,
-};
+use crate::{table::Column, table::Entry, table::Table, table::column_decimals, table::deciding_interval, table::fixed, table::plain, table::with_interval};
 
 /// Prompts beyond which nobody is advised to decide a bound: the value is on it, and another setting is the better use of the
 /// time.
@@ -145,9 +143,9 @@ impl Tuning {
     }
 
     /// One line a setting and bound, with every number in full.
-    pub fn csv(&self) -> Result<String, VerdictError> {
+    pub fn csv(&self) -> anyhow::Result<String> {
         let mut out = csv::Writer::from_writer(Vec::new());
-        let failed = |e: csv::Error| VerdictError::Csv { reason: e.to_string() };
+        let failed = |e: csv::Error| anyhow!("the trace cannot be written as CSV: {e}");
         let heads = [
             "setting",
             "standing",
@@ -185,7 +183,7 @@ impl Tuning {
                 out.write_record(start.iter().chain(&bound)).map_err(failed)?;
             }
         }
-        let bytes = out.into_inner().map_err(|e| VerdictError::Csv { reason: e.to_string() })?;
+        let bytes = out.into_inner().map_err(|e| anyhow!("the trace cannot be written as CSV: {e}"))?;
         Ok(String::from_utf8(bytes).expect("only text was written"))
     }
 

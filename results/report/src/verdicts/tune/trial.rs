@@ -8,8 +8,6 @@ use super::{
     bound::{BoundCheck, BudgetStatus, Reading, Sides, reading},
     sample::Sample,
 };
-use crate::verdicts::{
-    VerdictError, measured,
     values::{ByPrompt, RunValues, Span},
 };
 
@@ -68,7 +66,7 @@ impl Trial {
         setting: &str,
         method: &str,
         level: f64,
-    ) -> Result<Trial, VerdictError> {
+    ) -> anyhow::Result<Trial> {
         let cell = find(values, setting)?;
         let n_prompts = values.n_prompts(setting);
         let baseline = baseline_of(values, cell).map(|baseline| baseline.id.as_str());
@@ -158,13 +156,12 @@ fn is_quality(cell: &CellSummary, measure: &str) -> bool {
     measure == "tvd_spent" || cell.metrics.iter().any(|scored| scored.metric == measure)
 }
 
-fn find<'v>(values: &'v RunValues, id: &str) -> Result<&'v CellSummary, VerdictError> {
+fn find<'v>(values: &'v RunValues, id: &str) -> anyhow::Result<&'v CellSummary> {
     let known = || values.summary.cells.iter().map(|cell| cell.id.as_str()).collect::<Vec<_>>().join(", ");
-    values.summary.cell(id).ok_or_else(|| VerdictError::NoSuchCell {
-        run: values.summary.name.clone(),
-        cell: id.to_owned(),
-        known: known(),
-    })
+    values
+        .summary
+        .cell(id)
+        .ok_or_else(|| crate::compare::cell_pair::no_such_cell(&values.summary.name, id, &known()).into())
 }
 
 /// The plain cell of the same model and sampling, timed or not.

@@ -4,13 +4,14 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 use specimen_experiments::goal::Goal;
+use specimen_foundation::failure;
 use specimen_record::SCHEMA;
 
 use super::{
     sample::ALONE,
     trial::{Standing, Trial, direction, is_distance},
 };
-use crate::verdicts::{VerdictError, values::RunValues};
+use crate::verdicts::values::RunValues;
 
 /// What a run says of the settings in it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,13 +43,10 @@ pub struct Tuning {
 
 impl Tuning {
     /// Judges `settings`, names of cells with their methods, by a run that has them.
-    pub fn of(
-        values: &RunValues,
-        goal: &Goal,
-        settings: &[(String, String)],
-    ) -> Result<Tuning, VerdictError> {
+    pub fn of(values: &RunValues, goal: &Goal, settings: &[(String, String)]) -> anyhow::Result<Tuning> {
         let objective = &goal.objective;
-        let no_direction = || VerdictError::NoDirection { measure: objective.clone() };
+        let no_direction =
+            || failure!(Spec: "of `{objective}` neither more nor less is better; take another objective");
         let higher_is_better =
             goal.higher_is_better.or_else(|| direction(values, objective)).ok_or_else(no_direction)?;
         let confidence = 1.0 - (1.0 - ALONE) / goal.budget.len().max(1) as f64;
