@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use specimen_foundation::{fail, failure, failure::FailureMessage};
 use specimen_record::{
-    FROM_A_COPY, Manifest, Part, RecordError, RunDir, has_list, read_document, seal_complaints,
+    FROM_A_COPY, Manifest, Part, RecordError, RunDir, has_list, mend_of, read_document, seal_complaints,
 };
 
 use crate::console::{Console, answer, answer_json};
@@ -111,11 +111,12 @@ fn warn_of_no_list(run: &RunDir, console: &Console) -> anyhow::Result<()> {
 
 /// The error that `complaints` about a run are.
 pub(crate) fn refusal(run: &RunDir, complaints: &[RecordError]) -> FailureMessage {
-    let run = run.root().display();
-    let first = &complaints[0];
-    let (said, mend) = (said(complaints.len(), first), remedy(&first.to_string()));
-    let mend = if said.ends_with(mend) { String::new() } else { format!("; {mend}") };
-    failure!(Missing: "{run}: {said}{mend}")
+    let (root, first) = (run.root().display(), &complaints[0]);
+    let (said, mend) = (said(complaints.len(), first), mend_of(run, remedy(&first.to_string())));
+    match said.ends_with(mend) {
+        true => failure!(Missing: "{root}: {said}"),
+        false => failure!(Missing: "{root}: {said}; {mend}"),
+    }
 }
 
 fn said(n: usize, first: &RecordError) -> String {
@@ -147,7 +148,7 @@ pub(crate) fn remedy(complaint: &str) -> &'static str {
         ("/diagnostics/", "continue with `run --resume`, which makes them again"),
         ("/plan.json", "remove the file and continue with `run --resume`, which writes it again"),
         ("/merged/", "continue with `run --resume`, which merges again"),
-        ("is not sealed", "continue with `run --resume` (an import: with `score`)"),
+        ("is not sealed", "continue with `run --resume`"),
     ];
     let found = mends.into_iter().find(|(place, _)| complaint.contains(place));
     found.map_or(FROM_A_COPY, |(_, mend)| mend)

@@ -36,10 +36,8 @@ pub fn compare_cells(
     stop: &StopRequest,
 ) -> Result<CellPairs, RunError> {
     if let Some(complaint) = seal_complaints(run, Part::All).first() {
-        return Err(crate::error::damaged(
-            complaint,
-            "cells are compared in runs that are as they were sealed; continue it with `specimen run SPEC --out RUN --resume`",
-        ));
+        let mend = "cells are compared in runs that are as they were sealed; continue it with `specimen run SPEC --out RUN --resume`";
+        return Err(RunError::damaged(run, complaint, mend));
     }
     let manifest: Manifest = read_document(&run.manifest())?;
     let spec = spec_of(run, &manifest)?;

@@ -12,7 +12,7 @@ use specimen_foundation::{
     failure::{Failure, FailureKind, FailureMessage},
 };
 use specimen_models::seam::model_error::ModelError;
-use specimen_record::{RecordError, summary::error::SummaryError};
+use specimen_record::{RecordError, RunDir, mend_of, summary::error::SummaryError};
 use specimen_stats::error::StatsError;
 use specimen_weights::device_lost::DeviceLost;
 
@@ -80,6 +80,11 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// A file of `run` that is not what the run was made with. `mend` is what helps where the run is no import.
+    pub(crate) fn damaged(run: &RunDir, complaint: impl ToString, mend: &str) -> Self {
+        failure!(Missing: "{}; {}", complaint.to_string(), mend_of(run, mend)).into()
+    }
+
     pub(crate) fn io(path: &std::path::Path, what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, what, source }
@@ -110,7 +115,7 @@ impl From<SummaryError> for RunError {
             SummaryError::Record(error) => error.into(),
             SummaryError::Stats(error) => error.into(),
             rows @ SummaryError::Rows { .. } => {
-                crate::error::damaged(rows, "`specimen verify` names the rows that were changed")
+                failure!(Missing: "{rows}; `specimen verify` names the rows that were changed").into()
             }
         }
     }
@@ -152,12 +157,6 @@ pub(crate) fn failed_fast(key: impl Display) -> RunError {
 pub(crate) fn failed(n_failed: u64, n_items: u64, first: impl Display, why: impl Display) -> RunError {
     failure!(Failed: "{n_failed} of {n_items} items failed, the first is {first}: {why}; the rest is valid")
         .into()
-}
-
-/// A file of a run that is not what the run was made with, and cannot be made again from the others: what is wrong
-/// with it, in the words of `specimen verify`, and what a person can do.
-pub(crate) fn damaged(complaint: impl Display, mend: impl Display) -> RunError {
-    failure!(Missing: "{complaint}; {mend}").into()
 }
 
 /// A run is in the folder already and was not to be resumed.

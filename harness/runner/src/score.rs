@@ -81,10 +81,8 @@ pub(crate) fn file_of<'a>(run: &RunDir, record: &'a Record) -> Result<(&'a str, 
     let name = record.image.as_deref().unwrap_or_default();
     let path = run.find_image(name)?.ok_or_else(|| {
         let images = run.root().join("shards").join("*").join("images").join(name);
-        crate::error::damaged(
-            format!("{}: the image of {} is not there", images.display(), record.key),
-            "continue with `run --resume`, which makes it again; an imported one has to come from a copy",
-        )
+        let complaint = format!("{}: the image of {} is not there", images.display(), record.key);
+        RunError::damaged(run, complaint, "continue with `run --resume`, which makes it again")
     })?;
     Ok((name, path))
 }
@@ -124,12 +122,9 @@ pub(crate) fn score(
 pub fn check_images(run: &RunDir, records: &[Record]) -> Result<(), RunError> {
     let check = |record: &&Record| -> Result<(), RunError> {
         let (_, path) = file_of(run, record)?;
-        check_pixels(&path, record).map_err(|damage| {
-            crate::error::damaged(
-                damage,
-                format!("remove {} and continue the run with --resume, which makes it again", path.display()),
-            )
-        })
+        let mend =
+            || format!("remove {} and continue the run with --resume, which makes it again", path.display());
+        check_pixels(&path, record).map_err(|damage| RunError::damaged(run, damage, &mend()))
     };
     let kept: Vec<&Record> = records.iter().filter(|record| record.image.is_some()).collect();
     // All are read before the first error is chosen: it does not depend on the threads.

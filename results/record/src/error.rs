@@ -11,7 +11,7 @@ use specimen_foundation::{
     failure::{Failure, FailureKind, FailureMessage},
 };
 
-use crate::{Digest, Document, ItemKey, Lease, Manifest, Seed};
+use crate::{Digest, Document, ItemKey, Lease, Manifest, RunDir, Seed, read_document};
 
 /// What the system says, and what to do where its disk is full.
 pub fn io_words(source: &std::io::Error) -> String {
@@ -182,6 +182,17 @@ pub enum RecordError {
 /// How to repair a file that cannot be made from the others.
 pub const FROM_A_COPY: &str = "bring the file back from a copy, or run again into another folder";
 
+/// How to repair a file of an import.
+pub const OF_AN_IMPORT: &str = "an import is not resumed: without a file of metrics, merged or checksums.json `specimen score` makes \
+     it again; bring any other file back from a copy, or import the images again into another folder";
+
+/// `mend`, or what helps in its place where the run is an import, which nothing resumes.
+pub fn mend_of<'m>(run: &RunDir, mend: &'m str) -> &'m str {
+    let is_resumed = mend.contains("--resume") || mend == FROM_A_COPY;
+    let is_import = || read_document(&run.manifest()).is_ok_and(|manifest: Manifest| manifest.is_imported());
+    if is_resumed && is_import() { OF_AN_IMPORT } else { mend }
+}
+
 /// What to do about a file that is no valid document of its kind, where there is one answer.
 fn advice(kind: &str) -> String {
     match kind {
@@ -257,7 +268,7 @@ pub(crate) fn not_sealed(path: impl AsRef<Path>) -> RecordError {
 /// Items of the plan that were not run.
 pub(crate) fn incomplete(n_missing: usize, n_planned: usize, first: &ItemKey) -> RecordError {
     failure!(Missing: "{n_missing} of {n_planned} items have no record (first: {first}); resume the run, \
-        then merge")
+        then merge (an import has to come from a copy)")
     .into()
 }
 

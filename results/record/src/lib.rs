@@ -22,7 +22,7 @@ pub use checks::pixels::check_pixels;
 pub use checks::seal::{has_list, seal_complaints};
 pub use checks::verify::{verify_plan, verify_shard};
 pub use checks::verify_run::{Verified, verify_run};
-pub use error::{FROM_A_COPY, RecordError, io_words};
+pub use error::{FROM_A_COPY, OF_AN_IMPORT, RecordError, io_words, mend_of};
 pub use files::append::{Appender, Durability};
 pub use files::atomic::{sweep_unfinished, unfinished_files, write_atomic, write_document};
 pub use files::canonical::canonical_json;

@@ -82,6 +82,6 @@ pub(crate) fn drawing(figure: impl Display, reason: impl Display) -> ReportError
 /// The run has no summary yet.
 pub fn no_summary(path: impl AsRef<Path>) -> ReportError {
     failure!(Missing: "{}: the run has no summary: it is not finished; `specimen run SPEC --out DIR \
-        --resume` continues it", path.as_ref().display())
+        --resume` (of an import: `specimen score DIR`) continues it", path.as_ref().display())
     .into()
 }

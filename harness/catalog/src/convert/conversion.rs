@@ -69,7 +69,7 @@ pub fn convert(
 ) -> Result<Report, ConvertError> {
     let Options { recipe, dtype, key, inert, ref limits } = *options;
     if let Some(dtype) = dtype.filter(|dtype| !dtype.is_float()) {
-        return Err(crate::error::tensor(
+        return Err(crate::convert::error::tensor(
             from,
             "every float",
             "a cast to F16, BF16, F32 or F64",
@@ -83,7 +83,7 @@ pub fn convert(
         None => Applied { tensors: source.tensors().clone(), dropped: Vec::new() },
     };
     if let Some(reserved) = tensors.keys().find(|name| *name == "__metadata__") {
-        return Err(crate::error::tensor(
+        return Err(crate::convert::error::tensor(
             from,
             reserved,
             "a name that safetensors can hold",
@@ -94,7 +94,7 @@ pub fn convert(
     let n_bytes = tensors.values().try_fold(0_u64, |sum, view| sum.checked_add(view.n_bytes()));
     let most = source.n_bytes().saturating_mul(limits.expansion);
     if n_bytes.is_none_or(|n_bytes| n_bytes > most) {
-        return Err(crate::error::no_tensors(
+        return Err(crate::convert::error::no_tensors(
             from,
             format!("tensors of more than {} times the bytes of the file", limits.expansion),
             "their strides repeat a few numbers: do not trust the file",

@@ -20,7 +20,7 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// Maps the file at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
-        let read = |source| crate::error::read(path, source);
+        let read = |source| crate::convert::error::read(path, source);
         let file = File::open(path).map_err(read)?;
         let meta = file.metadata().map_err(read)?;
         if meta.is_dir() {

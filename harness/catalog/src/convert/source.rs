@@ -40,7 +40,7 @@ impl Source {
         let Contents { format, key, files, tensors, dropped } =
             format::open(path, &Opening { key, inert, limits })?;
         if tensors.is_empty() {
-            return Err(crate::error::no_tensors(path, "none", "is it the right file?"));
+            return Err(crate::convert::error::no_tensors(path, "none", "is it the right file?"));
         }
         Ok(Self { path: path.to_owned(), format, key, files, tensors, dropped })
     }
@@ -87,7 +87,7 @@ impl Source {
     /// SHA-256 of each file in hex, by file name, in the order of the shards. Reads all of them.
     pub fn sha256(&self) -> Result<Vec<(String, String)>, ConvertError> {
         let digest = |file: &Mapping| {
-            let read = |source| crate::error::read(file.path(), source);
+            let read = |source| crate::convert::error::read(file.path(), source);
             let mut hasher = Sha256::new();
             // Read, not mapped: so that a large file does not stay in this process's memory.
             let mut stream = std::fs::File::open(file.path()).map_err(read)?;

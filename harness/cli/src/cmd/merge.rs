@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_record::{Manifest, RunDir, merge as merge_run, read_document, verify_plan};
+use specimen_record::{Manifest, RunDir, mend_of, merge as merge_run, read_document, verify_plan};
 use specimen_runner::process::lock::Lock;
 
 use crate::{
@@ -44,12 +44,14 @@ pub(crate) fn merge(args: &MergeArgs, console: &Console) -> anyhow::Result<()> {
     match manifest.sealed {
         Some(seal) if seal.result_digest == merged.result_digest => {
             if !run.summary().exists() {
-                console.say("merged; the summary is not here: `run --resume` (of an import: `score`) makes it");
+                console
+                    .say("merged; the summary is not here: `run --resume` (of an import: `score`) makes it");
             }
         }
         Some(seal) => console.warn(format!(
-            "the manifest was sealed with another result ({}); its summary is out of date; continue with `run --resume`",
-            seal.result_digest
+            "the manifest was sealed with another result ({}); its summary is out of date; {}",
+            seal.result_digest,
+            mend_of(&run, "continue with `run --resume`")
         )),
         None => console.say("merged; scores and summary are made by `run --resume` (of an import: `score`)"),
     }

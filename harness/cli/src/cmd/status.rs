@@ -7,7 +7,8 @@ use clap::Args;
 use serde::Serialize;
 use specimen_foundation::text::counted;
 use specimen_record::{
-    CellProgress, ItemKey, Manifest, PlanFile, RunDir, read_document, read_timings, run_progress,
+    CellProgress, ItemKey, Manifest, OF_AN_IMPORT, PlanFile, RunDir, read_document, read_timings,
+    run_progress,
 };
 use specimen_runner::{
     plan::{shard_map::made_again, stored_plan::spec_of},
@@ -75,7 +76,7 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
     let run = RunDir::open(&args.run)?;
     let manifest: Manifest = read_document(&run.manifest())?;
     let plan: PlanFile = read_document(&run.plan())?;
-    let is_imported = has_imported(&manifest.spec);
+    let is_imported = manifest.is_imported();
     let progress = run_progress(&run, &plan)?;
     let seconds = seconds_per_image(&run)?;
     let holder = Lock::holder(&run.lock())?;
@@ -92,6 +93,7 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
     // Those of a run under way are at work. The spec of another version of this program does not say which blocks are timed.
     let again: Option<Vec<String>> = match state {
         "running" => Some(Vec::new()),
+        _ if is_imported => Some(Vec::new()),
         _ => spec_of(&run, &manifest)
             .ok()
             .map(|spec| made_again(&plan, &spec, &progress).into_iter().map(ItemKey::cell).collect()),
@@ -129,11 +131,6 @@ pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()>
         Format::Json => answer_json(&answered),
         Format::Human => answer(&human(&answered)),
     }
-}
-
-/// Whether a spec has cells of an import.
-fn has_imported(spec: &serde_json::Value) -> bool {
-    spec["cells"].as_array().into_iter().flatten().any(|cell| cell["imported"].is_object())
 }
 
 /// The arrays in words.
@@ -182,6 +179,9 @@ fn human(status: &Status) -> String {
             say("state   running on the cluster, no driver waits for it; continue with `run --resume`"
                 .to_owned())
         }
+        None if status.is_imported && status.n_missing > 0 => {
+            say(format!("state   incomplete: images are missing; {OF_AN_IMPORT}"))
+        }
         // A scoring that failed or was stopped leaves an import without its seal.
         None if status.state == "incomplete" && status.is_imported => {
             say("state   incomplete: not scored to the end; `specimen score` ends it".to_owned())
@@ -202,7 +202,7 @@ fn human(status: &Status) -> String {
     say(format!("shards  {} finished of {}", status.n_finished_shards, status.n_shards));
     let untold = |cell: &&CellLine| cell.n_missing + cell.n_failed > 0 && cell.seconds_per_image.is_none();
     match (status.seconds_left, status.cells.iter().find(untold)) {
-        _ if n_missing + n_failed == 0 => {}
+        _ if n_missing + n_failed == 0 || status.is_imported => {}
         (Some(seconds), _) => say(format!("left    about {seconds:.0} s of one worker")),
         (None, Some(cell)) => {
             say(format!("left    unknown: cell {} has no image with a time yet", cell.name))
@@ -276,10 +276,13 @@ mod tests {
         status.seconds_left = Some(2.0);
         assert!(human(&status).contains("left    about 2 s of one worker\n"));
         status.is_imported = true;
+        let lacking = human(&status);
+        assert!(lacking.contains("state   incomplete: images are missing; an import is not resumed"));
+        assert!(!lacking.contains("left    ") && !lacking.contains("--resume"), "{lacking}");
+        (status.n_missing, status.n_items) = (0, 8);
         assert!(
             human(&status).contains("state   incomplete: not scored to the end; `specimen score` ends it\n")
         );
-        (status.n_missing, status.n_items) = (0, 8);
-        assert!(!human(&status).contains("left"));
+        assert!(!human(&status).contains("left    "));
     }
 }

@@ -259,7 +259,9 @@ fn human(found: &Answer) -> String {
         say(format!("replay   {} images made again, chosen with seed {}", found.n_replayed, found.seed));
     }
     for path in &found.unfinished {
-        say(format!("left     {path}: a process died while it wrote this; `run --resume` removes it"));
+        say(format!(
+            "left     {path}: a process died while it wrote this; `run --resume` removes it (of an import: remove it)"
+        ));
     }
     found.torn.iter().for_each(|torn| say(format!("torn     {torn}")));
     found.notes.iter().for_each(|note| say(format!("note     {note}")));

@@ -205,7 +205,7 @@ fn what_was_changed_and_sealed_again_is_found_by_computing_it_again() {
 #[test]
 fn a_run_that_a_process_works_on_is_said_to_be_running_and_not_to_be_damaged() {
     let desk = Desk::new();
-    original(&desk);
+    desk.made(&MADE, "r");
     let run = RunDir::open(desk.path("r")).unwrap();
     // As a resumed run that has made an image since: its merged rows are those of before.
     edit_json(&run.manifest(), |manifest| manifest["sealed"] = Value::Null);

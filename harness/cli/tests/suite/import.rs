@@ -439,3 +439,54 @@ fn tokens_that_break_the_grammar_of_their_model_are_not_scored() {
         assert_eq!(file["value"], Value::Null, "{name}");
     }
 }
+
+#[test]
+fn nobody_is_told_to_resume_an_import() {
+    let desk = Desk::new();
+    let table = folder(&desk);
+    desk.succeeds(&import(&table, &["--out", "run"]));
+    desk.file("scores.jsonl", "");
+    // Each place with what ends there, and whether scoring makes it again.
+    let places = [
+        ("checksums.json", true),
+        ("merged/records.jsonl", true),
+        ("merged/summary.json", true),
+        ("shards/0/done.json", true),
+        ("shards/0/attempts/0/records.jsonl", false),
+        ("shards/0/attempts/0/steps.jsonl", false),
+        ("shards/0/images/ar+0+0.png", false),
+        ("plan.json", false),
+    ];
+    let commands: [&[&str]; 8] = [
+        &["verify", "run"],
+        &["verify", "run", "--deep"],
+        &["status", "run"],
+        &["merge", "run"],
+        &["compare", "run", "run"],
+        &["import-scores", "run", "--metric", "dpg", "scores.jsonl"],
+        &["report", "run"],
+        &["score", "run"],
+    ];
+    for (place, is_made_again) in places {
+        let path = desk.path("run").join(place);
+        let whole = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let mut n_advised = 0;
+        for command in commands {
+            let ran = desk.run(command);
+            let said = format!("{}{}", ran.out, ran.err);
+            let is_fit = !said.contains("--resume") || said.contains("of an import");
+            assert!(is_fit, "{command:?} without {place}: {said}");
+            n_advised += usize::from(said.contains("an import is not resumed"));
+        }
+        assert!(n_advised > 0 || place == "plan.json", "{place}");
+        // The last command scores.
+        assert_eq!(desk.run(&["verify", "run"]).code == 0, is_made_again, "{place}");
+        if !is_made_again {
+            fs::write(&path, whole).unwrap();
+            // What was merged without it is merged again.
+            desk.succeeds(&["score", "run"]);
+            desk.succeeds(&["verify", "run"]);
+        }
+    }
+}

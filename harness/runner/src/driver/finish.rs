@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use specimen_foundation::fail;
 use specimen_record::{
     Checksums, Done, Manifest, Merged, Record, RecordError, RunDir, Seal, Status, Summary, Timestamp, merge,
     read_document, read_rows, restore_images,
@@ -64,8 +63,10 @@ pub(super) fn merged(context: &Context<'_>) -> Result<(Merged, Vec<Record>), Run
     }
     if let Some(first) = merged.without_steps.first() {
         let (path, n) = (run.merged_steps(), merged.without_steps.len());
-        fail!(Missing: "{}: {n} image(s) have no trace of their steps, the first is {first}; remove the \
-            folder of its shard and continue with --resume, which makes it again", path.display());
+        let complaint =
+            format!("{}: {n} image(s) have no trace of their steps, the first is {first}", path.display());
+        let mend = "remove the folder of its shard and continue with --resume, which makes it again";
+        return Err(RunError::damaged(run, complaint, mend));
     }
     // Shards of an earlier, finer cut were never ended by a worker; they are whole now.
     for shard in run.shards()? {
@@ -91,7 +92,7 @@ fn damaged(run: &RunDir, error: RecordError) -> RunError {
     let folder = run.shards_dir().join(shard);
     let mend =
         format!("remove the folder {} and continue with --resume, which makes it again", folder.display());
-    crate::error::damaged(error, mend)
+    RunError::damaged(run, error, &mend)
 }
 
 /// Writes the summary of a run that is merged and scored, and seals the manifest.

@@ -53,10 +53,8 @@ pub fn import_scores(
     let disk = DiskWait::new(stop, None, &on_wait);
     let _lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &StopRequest::never())?;
     if let Some(complaint) = seal_complaints(run, Part::All).first() {
-        return Err(crate::error::damaged(
-            complaint,
-            "scores are taken into runs that are as they were sealed; continue it with `specimen run SPEC --out RUN --resume`",
-        ));
+        let mend = "scores are taken into runs that are as they were sealed; continue it with `specimen run SPEC --out RUN --resume`";
+        return Err(RunError::damaged(run, complaint, mend));
     }
     let manifest: Manifest = read_document(&run.manifest())?;
     let mut spec = spec_of(run, &manifest)?;

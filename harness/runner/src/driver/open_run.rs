@@ -171,8 +171,10 @@ fn plan_there(
         return Ok(Some(found));
     }
     let (path, what, expected) = (run.plan(), "the plan", found.digest);
-    Err(crate::error::damaged(
-        RecordError::DigestMismatch { path, what, expected, found: now },
+    let complaint = RecordError::DigestMismatch { path, what, expected, found: now };
+    Err(RunError::damaged(
+        run,
+        complaint,
         "remove the file and continue with --resume, which writes it again",
     ))
 }

@@ -45,6 +45,14 @@ pub(super) fn repair(
                 };
                 if is_whole { Repair::Again } else { Repair::Refuse(FROM_A_COPY.to_owned()) }
             }
+            // Nothing makes its images again.
+            Some(path)
+                if manifest.is_imported()
+                    && path.starts_with(run.shards_dir())
+                    && !path.ends_with("done.json") =>
+            {
+                Repair::Refuse(FROM_A_COPY.to_owned())
+            }
             Some(path) => repair_of(run, path),
             None => Repair::Refuse(FROM_A_COPY.to_owned()),
         };
@@ -63,7 +71,7 @@ pub(super) fn repair(
                     remove_if_there(path, "remove")?;
                 }
             }
-            Repair::Refuse(remedy) => return Err(crate::error::damaged(what, remedy)),
+            Repair::Refuse(remedy) => return Err(RunError::damaged(run, what, &remedy)),
         }
     }
     Ok(())

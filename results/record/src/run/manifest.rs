@@ -57,6 +57,12 @@ pub struct Manifest {
 plain_document!(Manifest, "manifest");
 
 impl Manifest {
+    /// Whether the images were imported, so that no command resumes the run.
+    pub fn is_imported(&self) -> bool {
+        let cells = self.spec["cells"].as_array();
+        cells.into_iter().flatten().any(|cell| cell["imported"].is_object())
+    }
+
     /// Whether the run is a rehearsal: narrow networks with made weights took the place of its models, and none of its values
     /// is a result. Its spec says so of each model.
     pub fn is_rehearsal(&self) -> bool {

@@ -12,8 +12,8 @@ use crate::ReportError;
 use crate::drawing::font::{shortened, width, wrap};
 use crate::drawing::raster::{Canvas, Text};
 use crate::images::by_prompt::{CellImage, ImagesByPrompt};
-use specimen_foundation::{fail, failure};
 use crate::table::fixed;
+use specimen_foundation::{fail, failure};
 
 const INK: (u8, u8, u8) = (30, 30, 30);
 const GREY: (u8, u8, u8) = (110, 110, 110);

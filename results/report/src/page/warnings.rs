@@ -68,11 +68,13 @@ pub(crate) fn warnings(
 fn of_manifest(summary: &Summary, manifest: &Manifest, caution: &mut impl FnMut(&'static str, String)) {
     match &manifest.sealed {
         None => caution("Not sealed", "The run is not finished, or was not merged.".to_owned()),
-        Some(seal) if seal.result_digest != summary.result_digest => caution(
-            "Out of date",
-            "The summary and the sealed records differ; run `specimen run SPEC --out DIR --resume`."
-                .to_owned(),
-        ),
+        Some(seal) if seal.result_digest != summary.result_digest => {
+            let how = if summary.is_imported() { "score DIR" } else { "run SPEC --out DIR --resume" };
+            caution(
+                "Out of date",
+                format!("The summary and the sealed records differ; run `specimen {how}`."),
+            );
+        }
         Some(_) => {}
     }
     match (&manifest.git.sha, manifest.git.dirty) {

@@ -59,7 +59,7 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
     let storages = storages(&file, at as u64, &listed, &objects.heap)?;
     let found = state_dict::find(&objects.heap, objects.root, opening).map_err(|missing| {
         let state_dict::NotFound { found, remedy } = missing;
-        crate::error::no_tensors(file.path(), found, remedy)
+        crate::convert::error::no_tensors(file.path(), found, remedy)
     })?;
     let mut tensors = BTreeMap::new();
     for (name, tensor) in found.tensors {

@@ -102,7 +102,7 @@ fn view(
         }
     };
     let reported = |expected: String, found: String, remedy: &str| {
-        crate::error::tensor(file.path(), name, expected, found, remedy)
+        crate::convert::error::tensor(file.path(), name, expected, found, remedy)
     };
     check_stored(heap, tensor).map_err(|Unresolved { found, remedy }| {
         reported("a tensor whose values are those in the file".to_owned(), found, remedy)

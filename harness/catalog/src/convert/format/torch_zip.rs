@@ -65,7 +65,7 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         .map_err(|fault| pickle_error(&file, range.start, fault))?;
     let found = state_dict::find(&loaded.heap, loaded.root, opening).map_err(|missing| {
         let state_dict::NotFound { found, remedy } = missing;
-        crate::error::no_tensors(file.path(), found, remedy)
+        crate::convert::error::no_tensors(file.path(), found, remedy)
     })?;
     let mut tensors = BTreeMap::new();
     for (name, tensor) in found.tensors {

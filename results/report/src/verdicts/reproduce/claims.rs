@@ -13,7 +13,12 @@ use specimen_stats::{
 };
 
 use super::paper::{Claim, Paper, Test};
-use crate::{table::deciding, table::fixed, verdicts::compare::comparison::Estimate, verdicts::compare::comparison::Scale, verdicts::compare::comparison::estimate, verdicts::gate::rules::percent as share_in_percent, verdicts::measured, verdicts::values::ByPrompt, verdicts::values::RunValues, verdicts::values::Span};
+use crate::{
+    table::deciding, table::fixed, verdicts::compare::comparison::Estimate,
+    verdicts::compare::comparison::Scale, verdicts::compare::comparison::estimate,
+    verdicts::gate::rules::percent as share_in_percent, verdicts::measured, verdicts::values::ByPrompt,
+    verdicts::values::RunValues, verdicts::values::Span,
+};
 
 /// What came of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,7 +1,7 @@
 //! What is known of a paper, as the files `results/papers/*.toml` say it: its tables, their layout, their twins, and its
 //! claims as conditions on the cells of a twin.
 
-use crate::papers;
+use crate::verdicts::papers;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};

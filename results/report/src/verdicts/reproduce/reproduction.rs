@@ -9,7 +9,10 @@ use specimen_record::{CellSummary, Reading};
 
 use super::claims::{ClaimVerdict, TestedClaim, test};
 use super::paper::{Claim, Paper, PaperColumn, PaperTable, resolved};
-use crate::{table::deciding, verdicts::gate::rules::percent, verdicts::measured, verdicts::papers::PublishedRow, verdicts::papers::resolve, verdicts::papers::rows, verdicts::values::RunValues};
+use crate::{
+    table::deciding, verdicts::gate::rules::percent, verdicts::measured, verdicts::papers::PublishedRow,
+    verdicts::papers::resolve, verdicts::papers::rows, verdicts::values::RunValues,
+};
 
 /// A table of a paper and a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,13 +1,16 @@
 //! A tuning for people and as CSV.
 
-use anyhow::anyhow;
 use super::{
     bound::{BoundCheck, Reading},
     sample::ALONE,
     trial::{Standing, Trial},
     tuning::Tuning,
 };
-use crate::{table::Column, table::Entry, table::Table, table::column_decimals, table::deciding_interval, table::fixed, table::plain, table::with_interval};
+use crate::{
+    table::Column, table::Entry, table::Table, table::column_decimals, table::deciding_interval,
+    table::fixed, table::plain, table::with_interval,
+};
+use anyhow::anyhow;
 
 /// Prompts beyond which nobody is advised to decide a bound: the value is on it, and another setting is the better use of the
 /// time.

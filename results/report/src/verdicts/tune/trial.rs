@@ -8,6 +8,8 @@ use super::{
     bound::{BoundCheck, BudgetStatus, Reading, Sides, reading},
     sample::Sample,
 };
+use crate::verdicts::{
+    measured,
     values::{ByPrompt, RunValues, Span},
 };
 
@@ -158,10 +160,9 @@ fn is_quality(cell: &CellSummary, measure: &str) -> bool {
 
 fn find<'v>(values: &'v RunValues, id: &str) -> anyhow::Result<&'v CellSummary> {
     let known = || values.summary.cells.iter().map(|cell| cell.id.as_str()).collect::<Vec<_>>().join(", ");
-    values
-        .summary
-        .cell(id)
-        .ok_or_else(|| crate::compare::cell_pair::no_such_cell(&values.summary.name, id, &known()).into())
+    values.summary.cell(id).ok_or_else(|| {
+        crate::verdicts::compare::cell_pair::no_such_cell(&values.summary.name, id, &known()).into()
+    })
 }
 
 /// The plain cell of the same model and sampling, timed or not.
