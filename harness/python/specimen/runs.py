@@ -135,8 +135,8 @@ def _cell(cell: Mapping[str, Any]) -> Dict[str, Any]:
     flat = {key: value for key, value in cell.items() if key not in ("measures", "metrics")}
     for name, reading in (cell.get("measures") or {}).items():
         flat[name] = reading.get("value")
-        if reading.get("ci95") is not None:
-            flat[f"{name}.ci95"] = reading["ci95"]
+        if reading.get("ci95") is not None or name.startswith("speedup"):
+            flat[f"{name}.ci95"] = reading.get("ci95")
     return flat
 
 

@@ -114,7 +114,8 @@ class Run:
         """Means over images, and rates over the pooled steps."""
         rows = [row for row in self.records[cell] if row["status"] == "ok"]
         out = {"n_images": len(rows), "n_failed": len(self.records[cell]) - len(rows)}
-        out |= {name: sum(row[name] for row in rows) for name in ("out_of_support", "residual_fallbacks")}
+        for name in ("out_of_support", "residual_fallbacks"):
+            out[name] = sum(row[name] for row in rows) if rows and not self.is_foreign(cell) else None
         known = rows and all(row["nfe"] for row in rows)
         out["nfe"] = mean([row["nfe"] for row in rows]) if known else None
         known = known and all(row["n_tokens"] for row in rows)

@@ -145,7 +145,7 @@ def test_the_protocol_is_that_of_its_page_and_of_the_program():
     found = protocol.parse_request(json.loads(request))
     assert (found.prompt, found.seed, found.sampling.top_k) == ("a red bus", 5923482349823, 2000)
     assert set(json.loads(answer)) == {"protocol", "id", "image", "tokens", "forwards", "draft_forwards", "phases_s"}
-    source = (ROOT / "harness" / "external" / "src" / "message.rs").read_text(encoding="utf-8")
+    source = (ROOT / "harness" / "runner" / "src" / "external" / "message.rs").read_text(encoding="utf-8")
     limits = dict(re.findall(r"const (\w+): \w+ = ([^;]+);", source))
     assert int(limits["PROTOCOL"]) == protocol.PROTOCOL
     assert limits["MAX_TOKENS"] == "1 << 18" and protocol.MAX_TOKENS == 1 << 18

@@ -52,7 +52,8 @@ pub fn ablation(summary: &Summary) -> Option<Table> {
         table.push(Column::text(&head), shown.collect());
     }
     for measure in SHOWN.into_iter().filter_map(measures::measure) {
-        let (unit, direction) = (measure.unit.as_str(), measure.higher_is_better());
+        let unit = if measure.ratio_of.is_some() { "×" } else { "" };
+        let direction = measure.higher_is_better();
         push(&mut table, &cells, &measure.key, unit, direction, |_| true);
     }
     // Images of exact cells differ by chance only, and those of relaxed cells are no better for more likely tokens.

@@ -3,7 +3,7 @@
 use crate::{verdicts::fixture, verdicts::fixture::reading};
 use insta::assert_snapshot;
 use serde_json::json;
-use specimen_record::{Digest, Origin, Reading, SCHEMA, Summary, read_document, write_document};
+use specimen_record::{Digest, Origin, Reading, SUMMARY_SCHEMA, Summary, read_document, write_document};
 use specimen_report::{
     verdicts::gate::baseline::Adoption, verdicts::gate::baseline::Baseline, verdicts::gate::check::Gate,
     verdicts::gate::check::check, verdicts::gate::rules::Rules, verdicts::gate::show::refused_junit,
@@ -65,7 +65,7 @@ fn baseline() -> Baseline {
         result_digest: summary.result_digest.as_str().into(),
         changes: Vec::new(),
     };
-    Baseline { schema: SCHEMA, history: vec![newest], summary }
+    Baseline { schema: SUMMARY_SCHEMA, history: vec![newest], summary }
 }
 
 fn gate(runs: &[Summary], runner: Option<&str>) -> Gate {
