@@ -68,7 +68,7 @@ pub enum Command {
     Reproduce(cmd::reproduce::ReproduceArgs),
     /// Compare a run with a baseline, by rules; ends with 1 if it is worse
     Gate(cmd::gate::GateArgs),
-    /// Find the best setting of a spec within a budget, on more and more prompts
+    /// Find the best setting of a spec within a budget
     Tune(cmd::tune::TuneArgs),
     /// The metrics.
     #[command(flatten)]
